@@ -1,7 +1,7 @@
 // A daemon of cardboard, to work on the page without the real one: it serves dist/ and speaks the
 // same JSON about made-up sessions. `node dev/mock.mjs [port] [scene] [agents]`; scenes are empty,
 // busy, attention and many. Nothing of it is shipped.
-import { createHash } from "node:crypto";
+import { createHash, webcrypto } from "node:crypto";
 import { readFileSync, existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
@@ -114,6 +114,18 @@ function publish(type, workflow, data) {
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+// The daemon's key and signature, as src/device.ts expects them.
+const CURVE = { name: "ECDSA", namedCurve: "P-256" };
+const keys = await webcrypto.subtle.generateKey(CURVE, true, ["sign", "verify"]);
+const base64 = (bytes) => Buffer.from(bytes).toString("base64url");
+const daemonKey = base64(await webcrypto.subtle.exportKey("raw", keys.publicKey));
+const fingerprint = base64((await webcrypto.subtle.digest("SHA-256", Buffer.from(daemonKey))).slice(0, 16));
+async function challenge(clientNonce) {
+  const made = { port: server.address().port, clientNonce, daemonNonce: base64(webcrypto.getRandomValues(new Uint8Array(32))), issued: Date.now(), daemonKey };
+  const text = `coven daemon 1\n${made.port}\n${made.clientNonce}\n${made.daemonNonce}\n${made.issued}\n${daemonKey}\n`;
+  return { ...made, signature: base64(await webcrypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, Buffer.from(text))) };
+}
+
 const server = createServer((request, response) => {
   const { pathname } = new URL(request.url, "http://mock");
   const json = (value, status = 200) => {
@@ -129,8 +141,9 @@ const server = createServer((request, response) => {
   let body = "";
   request.on("data", (piece) => (body += piece));
   request.on("end", () => {
-    if (pathname === "/sign-in") return json({ token: "mock" });
-    if (request.headers.authorization !== "Bearer mock") return json({ type: "", title: "A valid token is needed", status: 401, code: "unauthorized", detail: "no token" }, 401);
+    if (pathname === "/sign-in/challenge") return void challenge(JSON.parse(body).nonce).then(json);
+    if (pathname === "/sign-in") return json({ token: "mock", device: { id: "mock", name: "mock", role: "full", kind: "browser", created: Date.now() } });
+    if (request.headers.authorization !== "Bearer mock") return json({ type: "", title: "A device is needed", status: 401, code: "unauthorized", detail: "no token" }, 401);
     if (pathname === "/events" && request.method === "GET") {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(`event: snapshot\nid: ${pos}\ndata: ${JSON.stringify({ pos, workflows: items(), interventions: waiting() })}\n\n`);
@@ -202,4 +215,4 @@ server.on("upgrade", (request, socket) => {
   socket.on("error", stop);
 });
 
-server.listen(Number(port), "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/#code=mock`));
+server.listen(Number(port), "127.0.0.1", () => console.log(`http://127.0.0.1:${port}/#code=${"m".repeat(43)}.${fingerprint}`));

@@ -367,6 +367,31 @@ export interface Trust {
   files: string[];
 }
 
+/** A browser or a program that may use the daemon. */
+export interface DeviceItem {
+  id: string;
+  name: string;
+  role: "look" | "answer" | "full";
+  kind: "browser" | "program";
+  created: Timestamp;
+  lastUsed?: Timestamp | null;
+}
+
+/** What the daemon says of itself, signed, and what a device is to sign in turn. */
+export interface SignInChallenge {
+  port: number;
+  clientNonce: string;
+  daemonNonce: string;
+  issued: number;
+  daemonKey: string;
+  signature: string;
+}
+
+export interface SignedIn {
+  token: string;
+  device: DeviceItem;
+}
+
 export interface BaseDirStatus {
   path: string;
   sessions: number;
@@ -381,6 +406,7 @@ export interface Status {
   memoryBytes: number;
   socket: string;
   address?: string | null;
+  lostPort?: number | null;
   log: string;
   sessions: Record<string, number>;
   agents: Record<string, number>;

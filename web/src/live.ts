@@ -1,10 +1,10 @@
 // Joins the daemon's streams to the store. All tabs keep one stream open together, that of
 // everything. The past of a session is read from its own stream, which is closed again. What a fact
 // alone cannot tell is asked for a moment later, once for many facts.
-import { batch, effect, untracked } from "@preact/signals";
+import { batch, computed, effect, untracked } from "@preact/signals";
 import type { Envelope, Interventions, Snapshot, Workflow } from "./api";
 import { isOver } from "./api";
-import { Refused, ask, get, ofWorkflow, token } from "./http";
+import { Refused, access, ask, credential, doubt, get, ofWorkflow } from "./http";
 import { shareStream } from "./shared-stream";
 import { follow, type Health, type Message } from "./sse";
 import { arrive, connection, world } from "./store";
@@ -130,16 +130,18 @@ const ASIDE = new Set(["snapshot", "gap", "lagged", "bye", "stopping", "end", "t
 
 const read = <T>(message: Message): T => JSON.parse(message.data) as T;
 
-/** Follows the stream of all sessions as long as the page is signed in. */
+/** Follows the stream of all sessions unless this browser has to sign in first. */
 export function connect(): void {
+  const signedOut = computed(() => access.value === "out");
   effect(() => {
-    if (token.value === null) {
+    if (signedOut.value) {
       connection.value = "signed-out";
       return;
     }
     connection.value = "connecting";
     return untracked(followEverything);
   });
+  void credential().catch(() => undefined);
 }
 
 function followEverything(): () => void {
@@ -152,7 +154,7 @@ function followEverything(): () => void {
       message: told.message,
       before: () => gathered.flush(),
       health: told.health,
-      fatal: () => token.value === null,
+      fatal: () => access.value === "out",
     }),
     hear: (message) => {
       if (message.event === "snapshot") {
@@ -164,7 +166,9 @@ function followEverything(): () => void {
       }
     },
     health: (health) => {
-      if (token.value !== null) connection.value = connectionOf(health);
+      // Another program may have taken the port; the daemon must show itself again.
+      if (health === "lost") doubt();
+      if (access.value !== "out") connection.value = connectionOf(health);
     },
     pos: () => world.value.pos,
   });

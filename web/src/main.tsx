@@ -7,32 +7,37 @@ import "./styles/session.css";
 import "./styles/forms.css";
 import { render } from "preact";
 import { startNotifications } from "./notifications";
-import { keepToken } from "./http";
+import { credential, signIn, signInProblem } from "./http";
 import { connect } from "./live";
 import { followAddress, takeCode } from "./route";
 import { applySettings } from "./settings";
 import { allowTerminalStyles } from "./terminal/styles";
 import { startClock } from "./time";
 import { App } from "./views/app";
-import { signIn } from "./views/sign-in";
+
+/** Signs in with the code in the address, if there is one. */
+async function useCode(): Promise<void> {
+  const code = takeCode();
+  if (code === null) return;
+  await signIn(code).catch((error: unknown) => {
+    signInProblem.value = error;
+    // A browser that is a device needs no code, and is not signed out by a link with a wrong one.
+    return credential().then(() => undefined, () => undefined);
+  });
+}
 
 async function begin(): Promise<void> {
   applySettings();
   allowTerminalStyles();
   followAddress();
   startClock();
-  let failed: unknown = null;
-  const code = takeCode();
-  if (code !== null) {
-    keepToken(null);
-    await signIn(code).catch((error: unknown) => {
-      failed = error;
-    });
-  }
+  const root = document.getElementById("page");
+  if (root) render(<App />, root);
+  await useCode();
+  // An address with a code may also be put into a tab that is open.
+  window.addEventListener("hashchange", () => void useCode());
   connect();
   startNotifications();
-  const root = document.getElementById("page");
-  if (root) render(<App failed={failed} />, root);
 }
 
 void begin();

@@ -25,13 +25,13 @@ use transport::{HttpAnswer, Transport};
 use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
+use crate::device::{AddDevice, AddedDevice, DeviceList, MakeSignInCode, SignInCode};
 use crate::event::{PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ApiProblem;
 use crate::system::{
     AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, ImportSession, ImportedSession,
-    OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, SignInCode, StatusResponse,
-    VersionResponse,
+    OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, StatusResponse, VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -46,11 +46,11 @@ use crate::workflow::{
 pub enum DaemonAddress {
     /// The daemon's socket, which only its user can open.
     Socket(PathBuf),
-    /// Its port on loopback, with the token.
+    /// Its port on loopback, with the token of a device.
     Tcp {
         /// The address that the daemon listens on.
         address: SocketAddr,
-        /// The token that the daemon expects.
+        /// The token of a device, as `coven device add NAME --token` gives it.
         token: String,
     },
 }
@@ -377,9 +377,25 @@ impl ApiClient {
         self.post("/base-dirs", open).await
     }
 
-    /// A code that signs a page in.
-    pub async fn sign_in_code(&self) -> Result<SignInCode, ClientError> {
-        self.post("/sign-in/codes", &EmptyBody {}).await
+    /// A code that signs a browser in.
+    pub async fn sign_in_code(&self, make: &MakeSignInCode) -> Result<SignInCode, ClientError> {
+        self.post("/sign-in/codes", make).await
+    }
+
+    /// The devices that may use the daemon over TCP.
+    pub async fn devices(&self) -> Result<DeviceList, ClientError> {
+        self.get("/devices", &()).await
+    }
+
+    /// Adds a program, which gets a token.
+    pub async fn add_device(&self, add: &AddDevice) -> Result<AddedDevice, ClientError> {
+        self.post("/devices", add).await
+    }
+
+    /// Removes a device. Its tokens and connections end.
+    pub async fn remove_device(&self, name: &str) -> Result<(), ClientError> {
+        let path = format!("/devices/{}", part(name));
+        self.send(Method::DELETE, &path, &EmptyBody {}).await.map(drop)
     }
 
     /// What the daemon does.

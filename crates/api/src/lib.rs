@@ -11,6 +11,7 @@ pub mod attach;
 pub mod catalogue;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod device;
 pub mod event;
 pub mod intervention;
 pub mod ipc;

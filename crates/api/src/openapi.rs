@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::event::{EventGap, EventSnapshot, SessionSnapshot};
 use crate::problem::{ApiProblem, MEDIA_TYPE, ProblemCode};
-use crate::route::{ApiRoute, COMMON_PROBLEMS, HttpMethod, ROUTES, RouteAnswer};
+use crate::route::{ApiRoute, COMMON_PROBLEMS, HttpMethod, ROUTES, RouteAccess, RouteAnswer};
 
 /// The document as a value, its keys in the order of the alphabet: how a map keeps them depends on
 /// what else is built, and the document must not.
@@ -81,7 +81,9 @@ fn written() -> Value {
             "version": crate::API_VERSION.to_string(),
             "description": "The daemon of Coven. Errors are `application/problem+json` with a \
                 stable `code`; each code has a page in docs/errors/. Over TCP every request needs \
-                `Authorization: Bearer`; over the unix socket the peer is checked instead.",
+                `Authorization: Bearer` with a token of a device; over the unix socket the peer \
+                is checked instead. `x-coven-access` says which role a device needs: look, \
+                answer or full; `socket` is there over the socket only, `open` needs no device.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/" }],
@@ -136,7 +138,8 @@ fn operation(route: &ApiRoute, generator: &mut SchemaGenerator, problem: &Value)
             "content": { "application/json": { "schema": schema(generator) } },
         });
     }
-    if route.open {
+    operation["x-coven-access"] = json!(route.access.as_str());
+    if route.access == RouteAccess::Open {
         operation["security"] = json!([]);
     }
     operation

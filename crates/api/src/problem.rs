@@ -46,12 +46,14 @@ macro_rules! codes {
 codes! {
     /// The request cannot be read.
     BadRequest = "bad-request", 400, "The request cannot be read";
-    /// The request has no token, or a wrong one.
-    Unauthorized = "unauthorized", 401, "A valid token is needed";
+    /// The request has no token of a device, or a wrong one.
+    Unauthorized = "unauthorized", 401, "A device is needed";
     /// The request does not come from where it may.
     Forbidden = "forbidden", 403, "The request is not allowed from there";
     /// An agent asks for what only people may do.
     AgentMayNot = "agent-may-not", 403, "An agent may not do this";
+    /// The device may look or answer, and this is more.
+    RoleMayNot = "role-may-not", 403, "The device may not do this";
     /// The folder's own files were not agreed to.
     NotTrusted = "not-trusted", 403, "The folder is not trusted";
     /// The folder belongs to another user, or every user may write to it.
@@ -70,6 +72,8 @@ codes! {
     InterventionNotFound = "intervention-not-found", 404, "There is no such intervention";
     /// There is no such grimoire.
     GrimoireNotFound = "grimoire-not-found", 404, "There is no such grimoire";
+    /// There is no such device.
+    DeviceNotFound = "device-not-found", 404, "There is no such device";
     /// The route does not know this method.
     MethodNotAllowed = "method-not-allowed", 405, "This method is not allowed here";
     /// The request took too long to arrive.
@@ -86,6 +90,8 @@ codes! {
     NotNow = "not-now", 409, "This is not possible now";
     /// The same idempotency key was used for something else.
     KeyReused = "key-reused", 409, "The idempotency key was used for another request";
+    /// There is a device of this name.
+    DeviceExists = "device-exists", 409, "There is a device of this name";
     /// Another program keeps the folder's sessions.
     BaseDirTaken = "base-dir-taken", 409, "Another program keeps the sessions of this folder";
     /// The body is too large.

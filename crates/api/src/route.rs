@@ -8,13 +8,17 @@ use crate::attach::AttachQuery;
 use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
+use crate::device::{
+    AddDevice, AddedDevice, AskChallenge, DeviceList, DeviceRole, MakeSignInCode, SignIn,
+    SignInChallenge, SignInCode, SignedIn,
+};
 use crate::event::{EventEnvelope, EventQuery, PostEvent, TriggeredSessions};
 use crate::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 use crate::problem::ProblemCode;
 use crate::system::{
     AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, HealthResponse, ImportSession,
-    ImportedSession, OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, SignIn, SignInCode,
-    SignedIn, StatusResponse, VersionResponse,
+    ImportedSession, OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, StatusResponse,
+    VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -85,8 +89,30 @@ pub struct ApiRoute {
     pub instead: Option<&'static str>,
     /// What can go wrong besides what can always.
     pub problems: &'static [ProblemCode],
-    /// Whether it needs no token.
-    pub open: bool,
+    /// Who may use it.
+    pub access: RouteAccess,
+}
+
+/// Who may use a route. Over the socket that is the daemon's own user, whatever stands here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteAccess {
+    /// Every client that is heard at all.
+    Open,
+    /// A device with this role, or one that may do more.
+    Device(DeviceRole),
+    /// No device: it is there over the socket only.
+    Socket,
+}
+
+impl RouteAccess {
+    /// As it stands in the document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Device(role) => role.as_str(),
+            Self::Socket => "socket",
+        }
+    }
 }
 
 fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -104,12 +130,13 @@ const fn get(path: &'static str, name: &'static str, summary: &'static str) -> A
         answers: RouteAnswer::Nothing,
         instead: None,
         problems: &[],
-        open: false,
+        access: RouteAccess::Device(DeviceRole::Look),
     }
 }
 
 const fn post(path: &'static str, name: &'static str, summary: &'static str) -> ApiRoute {
-    ApiRoute { method: HttpMethod::Post, ..get(path, name, summary) }
+    let access = RouteAccess::Device(DeviceRole::Full);
+    ApiRoute { method: HttpMethod::Post, access, ..get(path, name, summary) }
 }
 
 impl ApiRoute {
@@ -146,7 +173,15 @@ impl ApiRoute {
     }
 
     const fn open(self) -> Self {
-        Self { open: true, ..self }
+        Self { access: RouteAccess::Open, ..self }
+    }
+
+    const fn by(self, role: DeviceRole) -> Self {
+        Self { access: RouteAccess::Device(role), ..self }
+    }
+
+    const fn socket_only(self) -> Self {
+        Self { access: RouteAccess::Socket, ..self }
     }
 }
 
@@ -237,6 +272,7 @@ pub const ROUTES: &[ApiRoute] = &[
         .or(WORKFLOW_PROBLEMS),
     ApiRoute {
         method: HttpMethod::Delete,
+        access: RouteAccess::Device(DeviceRole::Full),
         ..get("/workflows/{id}", "cancelWorkflow", "Cancel a session: its agents are stopped")
             .may_take::<ActionRequest>()
             .gives::<WorkflowDetails>()
@@ -281,13 +317,16 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
         .takes::<TypeRequest>()
         .answers(RouteAnswer::Nothing)
+        .by(DeviceRole::Answer)
         .or(TYPE_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")
         .takes::<ScreenSize>()
         .answers(RouteAnswer::Nothing)
+        .by(DeviceRole::Answer)
         .or(AGENT_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/interrupt", "interruptTask", "Press its interrupt key")
         .answers(RouteAnswer::Nothing)
+        .by(DeviceRole::Answer)
         .or(AGENT_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/complete", "completeTask", "Say that a task is done")
         .answers(RouteAnswer::Nothing)
@@ -311,6 +350,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/interventions/{session}/{number}", "decide", "Decide what waits for a person")
         .takes::<DecideRequest>()
         .gives::<DecideResponse>()
+        .by(DeviceRole::Answer)
         .or(DECIDE_PROBLEMS),
     get("/grimoires", "listGrimoires", "The grimoires there are")
         .query::<BaseDirQuery>()
@@ -323,6 +363,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/grimoires/check", "checkDefinition", "Check a definition without running it")
         .takes::<CheckRequest>()
         .gives::<CheckResponse>()
+        .by(DeviceRole::Look)
         .or(FOLDER_PROBLEMS),
     get("/adapters", "listAdapters", "The agents that can be run")
         .query::<BaseDirQuery>()
@@ -349,6 +390,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")
         .takes::<SetTrust>()
         .gives::<FolderTrust>()
+        .socket_only()
         .or(&[
             ProblemCode::AgentMayNot,
             ProblemCode::NotOwned,
@@ -362,6 +404,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/import", "importSession", "Make a foreign session your own")
         .takes::<ImportSession>()
         .gives::<ImportedSession>()
+        .socket_only()
         .or(&[
             ProblemCode::AgentMayNot,
             ProblemCode::NotOwned,
@@ -371,13 +414,41 @@ pub const ROUTES: &[ApiRoute] = &[
             ProblemCode::BaseDirTaken,
             ProblemCode::Storage,
         ]),
-    post("/sign-in/codes", "makeSignInCode", "A code that signs a page in; only over the socket")
+    post("/sign-in/codes", "makeSignInCode", "A code that signs a browser in")
+        .may_take::<MakeSignInCode>()
         .creates::<SignInCode>()
+        .socket_only()
+        .or(&[
+            ProblemCode::AgentMayNot,
+            ProblemCode::DeviceExists,
+            ProblemCode::BadInput,
+            ProblemCode::NotNow,
+        ]),
+    post("/sign-in/challenge", "askChallenge", "The daemon's signature, and what to sign in turn")
+        .takes::<AskChallenge>()
+        .gives::<SignInChallenge>()
+        .open()
         .or(&[ProblemCode::AgentMayNot, ProblemCode::NotNow]),
-    post("/sign-in", "signIn", "Exchange a code for a token")
+    post("/sign-in", "signIn", "Sign in with a device's key, the first time with a code")
         .takes::<SignIn>()
         .gives::<SignedIn>()
-        .open(),
+        .open()
+        .or(&[ProblemCode::AgentMayNot, ProblemCode::DeviceExists, ProblemCode::NotNow]),
+    get("/devices", "listDevices", "The devices that may use the daemon over TCP")
+        .gives::<DeviceList>()
+        .socket_only(),
+    post("/devices", "addDevice", "Add a program, which gets a token")
+        .takes::<AddDevice>()
+        .creates::<AddedDevice>()
+        .socket_only()
+        .or(&[ProblemCode::AgentMayNot, ProblemCode::DeviceExists, ProblemCode::BadInput]),
+    ApiRoute {
+        method: HttpMethod::Delete,
+        ..get("/devices/{name}", "removeDevice", "Remove a device; its connections end")
+            .answers(RouteAnswer::Nothing)
+            .socket_only()
+            .or(&[ProblemCode::AgentMayNot, ProblemCode::DeviceNotFound])
+    },
     post("/base-dirs", "openBaseDir", "Let the sessions of a folder be listed with the others")
         .takes::<OpenBaseDir>()
         .gives::<BaseDirStatus>()
@@ -386,6 +457,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post("/shutdown", "shutdown", "Let the daemon go away")
         .may_take::<ShutdownRequest>()
         .answers(RouteAnswer::Nothing)
+        .socket_only()
         .or(PEOPLE_ONLY_PROBLEMS),
     get("/health", "getHealth", "Whether the daemon is there").gives::<HealthResponse>().open(),
     get("/version", "getVersion", "Which daemon this is").gives::<VersionResponse>().open(),
@@ -403,6 +475,7 @@ pub const COMMON_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::BadRequest,
     ProblemCode::Unauthorized,
     ProblemCode::Forbidden,
+    ProblemCode::RoleMayNot,
     ProblemCode::RequestTimeout,
     ProblemCode::TooLarge,
     ProblemCode::UnsupportedMediaType,

@@ -44,6 +44,9 @@ pub struct StatusResponse {
     /// Its address on loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The port it had before, if another program had taken that when it started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_port: Option<u16>,
     /// The path of the daemon's log file.
     pub log: String,
     /// How many sessions there are, by status.
@@ -253,30 +256,4 @@ pub struct ImportedSession {
 pub struct OpenBaseDir {
     /// The folder: an absolute path.
     pub base_dir: String,
-}
-
-/// A code that signs a page in, once, within a minute.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignInCode {
-    /// The one-time code.
-    pub code: String,
-    /// The page's address with the code in its fragment, which browsers do not send.
-    pub url: String,
-}
-
-/// What `POST /sign-in` takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SignIn {
-    /// The one-time code.
-    pub code: String,
-}
-
-/// What a page that signed in may show from then on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SignedIn {
-    /// The token, for `Authorization: Bearer`.
-    pub token: String,
 }

@@ -6,9 +6,10 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::{self, Result};
 use crate::{
-    adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, doctor, events,
-    explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key, logs, ls, man, new,
-    open, play, policy, resume, retry, rm, run, schema, send, show, stop, trust, ui, wait,
+    adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, device, doctor,
+    events, explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key, logs, ls,
+    man, new, open, play, policy, resume, retry, rm, run, schema, send, show, stop, trust, ui,
+    wait,
 };
 
 /// Runs teams of AI coding CLIs on your own machine.
@@ -101,6 +102,9 @@ enum Command {
     Daemon(daemon::Command),
     /// Open the page.
     Ui(ui::Arguments),
+    /// Look after browsers and programs that use the daemon's port.
+    #[command(subcommand)]
+    Device(device::Command),
     /// Look whether everything is well, and say how to mend what is not.
     Doctor(doctor::Arguments),
     /// Write a `.coven/` with a workflow and a policy to start from.
@@ -162,6 +166,7 @@ fn dispatch(command: Command) -> Result {
         Command::Policy(command) => policy::run(command),
         Command::Daemon(command) => daemon::run(&command),
         Command::Ui(arguments) => ui::run(&arguments),
+        Command::Device(command) => device::run(&command),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Init(arguments) => init::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -195,6 +195,14 @@ fn compare(version: &VersionResponse) -> Result {
     Ok(())
 }
 
+/// What to say when the daemon could not have the port that it had before.
+pub(crate) fn lost_port(port: u16) -> String {
+    format!(
+        "note: another program has port {port}, which the daemon had before. Do not use pages that \
+         are open there; browsers sign in again at the new address."
+    )
+}
+
 /// The environment of this command, for the jobs it starts. What is not text cannot be handed
 /// over.
 pub(crate) fn environment() -> std::collections::BTreeMap<String, String> {

@@ -42,7 +42,8 @@ pub(crate) enum Command {
     },
     /// Be the daemon, in the foreground.
     Run {
-        /// The port on 127.0.0.1; by default that of config.yaml, or a free one.
+        /// The port on 127.0.0.1; by default that of config.yaml, or that of the last time, or a free
+        /// one.
         #[arg(long, value_name = "PORT")]
         port: Option<u16>,
         /// Listen on the socket only.

@@ -22,6 +22,7 @@ mod completions;
 mod connect;
 mod daemon;
 mod demo_agent;
+mod device;
 mod doctor;
 mod events;
 mod explain;

@@ -1,11 +1,18 @@
 //! `coven ui`: the page, signed in.
 
 use std::env;
+use std::ffi::OsString;
 use std::process::Stdio;
+use std::time::Duration;
+
+use coven_api::device::MakeSignInCode;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
 use crate::output;
+
+/// How long a browser may take to refuse; most hand the page to one that runs and end at once.
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What `coven ui` takes.
 #[derive(clap::Args)]
@@ -13,7 +20,9 @@ use crate::output;
   coven ui             opens the page in a browser, or prints its address
   coven ui --print     only prints its address
 
-The address carries a code that signs in once, within a minute.")]
+The address carries a code that signs a browser in, once, within a minute. The browser is opened
+with a file that only you can read, so that other users do not see the code among its arguments;
+BROWSER names another browser. `coven device ls` lists the browsers that are signed in.")]
 pub(crate) struct Arguments {
     /// Only print the address.
     #[arg(short, long)]
@@ -23,22 +32,40 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let code = client.sign_in_code().await?;
         let display = env::var_os("DISPLAY").is_some() || env::var_os("WAYLAND_DISPLAY").is_some();
-        if display && !arguments.print && open(&code.url).await {
+        let opens = display && !arguments.print;
+        let make = MakeSignInCode { redirect_file: opens, ..MakeSignInCode::default() };
+        let code = client.sign_in_code(&make).await?;
+        if let Some(port) = code.lost_port {
+            eprintln!("{}", connect::lost_port(port));
+        }
+        if let Some(file) = &code.file
+            && open(file).await
+        {
             eprintln!("The page is open in your browser. Its address, good for a minute:");
         }
         output::line(&code.url)
     })
 }
 
-/// Whether a browser took it.
-async fn open(url: &str) -> bool {
-    let opened = tokio::process::Command::new("xdg-open")
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    opened.await.is_ok_and(|status| status.success())
+/// Whether a browser took a file: those that `BROWSER` names, or the desktop's.
+async fn open(file: &str) -> bool {
+    let named = env::var("BROWSER").unwrap_or_default();
+    let named = named.split(':').filter(|browser| !browser.trim().is_empty()).map(OsString::from);
+    for browser in named.chain([OsString::from("xdg-open")]) {
+        let started = tokio::process::Command::new(browser)
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let Ok(mut started) = started else { continue };
+        match tokio::time::timeout(BROWSER_TIMEOUT, started.wait()).await {
+            // A browser that goes on running has the page.
+            Err(_) => return true,
+            Ok(Ok(status)) if status.success() => return true,
+            Ok(_) => {}
+        }
+    }
+    false
 }

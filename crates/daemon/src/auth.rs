@@ -1,22 +1,28 @@
-//! Authentication. Over the socket: processes of the same user. Over loopback: a request with the
-//! token, one of our names as its host, and no foreign origin.
+//! Authentication. Over the socket: processes of the same user. Over loopback: a request with a
+//! token of a device whose role is enough, one of our names as its host, and no foreign origin.
 //!
-//! A web page in the user's browser can send requests to 127.0.0.1. It cannot know the token, it
+//! A web page in the user's browser can send requests to 127.0.0.1. It cannot know a token, it
 //! cannot hide its origin, and a name that was rebound to 127.0.0.1 is not one of ours. There are
 //! no cookies and no permissions for other origins, so nothing a browser adds by itself helps it.
 
 mod origin;
 
-use axum::extract::{Request, State};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use coven_api::attach::BEARER_SUBPROTOCOL;
-use coven_api::route::ROUTES;
+use coven_api::device::DeviceRole;
+use coven_api::route::{ROUTES, RouteAccess};
 use coven_api::{ApiProblem, ProblemCode};
 
 use crate::answer::respond;
+use crate::device::{DeviceConnection, DeviceGrant};
 use crate::peer::{Caller, PeerTransport};
+use crate::route::device::now;
+use crate::secret::has_token;
 use crate::state::Daemon;
 
 /// The size of all headers together.
@@ -42,9 +48,12 @@ pub(crate) async fn authenticate(
 }
 
 /// What an admitted request may do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Admitted {
     via: PeerTransport,
+    /// The device that showed itself, over loopback.
+    device: Option<DeviceGrant>,
+    access: RouteAccess,
     /// It may change something.
     changes: bool,
     /// It does, whatever it is.
@@ -59,18 +68,19 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
         let detail = format!("the headers have more than {MAX_HEADER_BYTES} bytes together");
         return Err(ApiProblem::new(ProblemCode::HeadersTooLarge, detail));
     }
-    refuse_token_in_url(daemon, request)?;
+    refuse_token_in_url(request)?;
     let Some(&via) = request.extensions().get::<PeerTransport>() else {
         return Err(ApiProblem::new(
             ProblemCode::Internal,
             "nobody knows where this request comes from",
         ));
     };
-    let changes = changes(request);
+    let (changes, access) = (changes(request), access(request));
+    let mut device = None;
     if let PeerTransport::Tcp { local, .. } = via {
-        origin::check(headers, local, changes)?;
-        if !is_open(request) {
-            authorize(daemon, headers)?;
+        origin::check(headers, local, kind_of(request))?;
+        if access != RouteAccess::Open {
+            device = Some(authorize(daemon, request)?);
         }
     }
     if daemon.service.stopping().is_cancelled() && changes {
@@ -79,20 +89,32 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
     // What is only checked changes nothing, whatever its method.
     let looks = matches!(*request.method(), Method::GET | Method::HEAD);
     let acts = !looks && request.uri().path() != "/grimoires/check";
-    Ok(Admitted { via, changes, acts })
+    Ok(Admitted { via, device, access, changes, acts })
 }
 
 async fn identify(admitted: Admitted) -> Result<Caller, ApiProblem> {
-    let caller = match admitted.via {
+    let Admitted { via, device, access, changes, acts } = admitted;
+    let caller = match via {
         // A search through all processes would hold up others on this thread.
-        PeerTransport::Tcp { .. } if admitted.changes => {
-            let looked = tokio::task::spawn_blocking(move || Caller::new(admitted.via, true)).await;
+        PeerTransport::Tcp { .. } if changes => {
+            let looked = tokio::task::spawn_blocking(move || Caller::new(via, device, true)).await;
             looked.map_err(|error| ApiProblem::new(ProblemCode::Internal, error.to_string()))?
         }
-        via => Caller::new(via, admitted.changes),
+        via => Caller::new(via, device, changes),
     };
-    if admitted.acts {
+    if acts {
         caller.may_change()?;
+    }
+    match (access, via) {
+        (RouteAccess::Socket, PeerTransport::Tcp { .. }) => {
+            return Err(ApiProblem::new(
+                ProblemCode::Forbidden,
+                "this is there only over the daemon's socket, whatever the device",
+            )
+            .with_hint("use `coven`, or ask the socket"));
+        }
+        (RouteAccess::Device(role), _) => caller.may(role)?,
+        _ => {}
     }
     Ok(caller)
 }
@@ -103,42 +125,88 @@ fn changes(request: &Request) -> bool {
     !looks || request.headers().contains_key(header::UPGRADE)
 }
 
-/// Whether a route needs no token: the page itself, and what it needs before it has one.
-fn is_open(request: &Request) -> bool {
-    let path = request.uri().path();
-    let page = matches!(*request.method(), Method::GET | Method::HEAD)
-        && (coven_web::get(path).is_some() || path == "/favicon.ico");
-    let method = request.method().as_str();
-    page || ROUTES
-        .iter()
-        .any(|route| route.open && route.path == path && route.method.as_str() == method)
+/// Who may ask this. What no route is for needs a device that may look, so that strangers learn
+/// nothing from what is there and what is not.
+fn access(request: &Request) -> RouteAccess {
+    if is_page(request) {
+        return RouteAccess::Open;
+    }
+    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+    let method = match request.method() {
+        &Method::HEAD => "GET",
+        method => method.as_str(),
+    };
+    let route =
+        ROUTES.iter().find(|route| Some(route.path) == path && route.method.as_str() == method);
+    route.map_or(RouteAccess::Device(DeviceRole::Look), |route| route.access)
 }
 
-fn refuse_token_in_url(daemon: &Daemon, request: &Request) -> Result<(), ApiProblem> {
+/// Whether a request is for a file of the page.
+fn is_page(request: &Request) -> bool {
+    let path = request.uri().path();
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && (coven_web::get(path).is_some() || path == "/favicon.ico")
+}
+
+/// What a request is, for the check of where it comes from.
+fn kind_of(request: &Request) -> origin::RequestKind {
+    if changes(request) {
+        origin::RequestKind::Change
+    } else if is_page(request) && matches!(request.uri().path(), "/" | "/index.html") {
+        origin::RequestKind::Page
+    } else {
+        origin::RequestKind::Look
+    }
+}
+
+fn refuse_token_in_url(request: &Request) -> Result<(), ApiProblem> {
     let query = request.uri().query().unwrap_or_default();
     let named = query.split('&').any(|pair| {
         let name = pair.split('=').next().unwrap_or_default();
         ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
     });
-    if named || daemon.token().is_in(&request.uri().to_string()) {
+    if named || has_token(&request.uri().to_string()) {
         return Err(ApiProblem::new(ProblemCode::BadRequest, "a token is never taken from a URL")
             .with_hint(
-                "send it as `Authorization: Bearer …`, and make a new one if this one was \
-                 written down somewhere: delete the daemon's `token` file and start it again",
+                "send it as `Authorization: Bearer …`; if it was written down somewhere, remove \
+                 its device (`coven device rm NAME`) and add another",
             ));
     }
     Ok(())
 }
 
-fn authorize(daemon: &Daemon, headers: &HeaderMap) -> Result<(), ApiProblem> {
-    let shown = bearer(headers).or_else(|| subprotocol(headers));
-    match shown {
-        Some(token) if daemon.token().is(token) => Ok(()),
-        Some(_) => Err(ApiProblem::new(ProblemCode::Unauthorized, "the token is wrong")
-            .with_hint("it is in the daemon's `token` file; `coven ui` opens a page that has it")),
-        None => Err(ApiProblem::new(ProblemCode::Unauthorized, "there is no token")
-            .with_hint("send `Authorization: Bearer` with what is in the daemon's `token` file")),
+/// The device whose token a request shows. Its connection ends with the device from now on.
+fn authorize(daemon: &Daemon, request: &Request) -> Result<DeviceGrant, ApiProblem> {
+    let headers = request.headers();
+    let unauthorized = |detail: &str| {
+        ApiProblem::new(ProblemCode::Unauthorized, detail).with_hint(
+            "for a program: coven device add NAME --token; for a browser: coven ui; the socket \
+             needs neither",
+        )
+    };
+    let token = bearer(headers).or_else(|| subprotocol(headers));
+    let token = token.ok_or_else(|| unauthorized("there is no token of a device"))?;
+    let wrong = || unauthorized("the token is not one of a device, or its device was removed");
+    let device = daemon.devices().authenticate(token).ok_or_else(wrong)?;
+    if let Some(connection) = request.extensions().get::<Arc<DeviceConnection>>() {
+        daemon.devices().attach(&device.id, connection).ok_or_else(wrong)?;
     }
+    note_use(daemon, &device);
+    Ok(device)
+}
+
+/// Takes note of when a device was last used, now and then, without waiting for the disk.
+fn note_use(daemon: &Daemon, device: &DeviceGrant) {
+    if !daemon.devices().store().is_last_use_old(&device.id, now()) {
+        return;
+    }
+    let (devices, id) = (daemon.devices().clone(), device.id.clone());
+    daemon.service.spawn(async move {
+        let noted = tokio::task::spawn_blocking(move || devices.store().note_use(&id, now())).await;
+        if let Ok(Err(error)) = noted {
+            tracing::warn!("the last use of a device is not kept: {error}");
+        }
+    });
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -12,11 +12,14 @@
 
 mod answer;
 mod auth;
+mod device;
 mod error;
+mod identity;
 mod listen;
 mod log;
 mod options;
 mod peer;
+mod port;
 mod route;
 mod secret;
 mod serve;

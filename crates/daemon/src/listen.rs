@@ -1,9 +1,13 @@
 //! Takes connections, on the socket and on loopback, and hands their requests to the router.
 //!
 //! Clients are bounded: in number, in how long headers may take, and in how long they may leave
-//! what we send unread.
+//! what we send unread. The socket has places of its own, so that no number of connections over
+//! TCP keeps the owner out. Over TCP only processes of the same user are heard, and those of users
+//! that the configuration names as proxies.
 
 mod guarded;
+mod limits;
+mod peer_users;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,17 +19,16 @@ use coven_api::{ApiProblem, ProblemCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt;
 
 use self::guarded::GuardedStream;
+use self::limits::{ConnectionLimits, ConnectionPlace};
+pub(crate) use self::peer_users::PeerUsers;
+use crate::device::{DeviceAccess, DeviceConnection};
 use crate::peer::{PeerTransport, credentials};
-
-/// How many connections there are at once, both listeners together.
-const MAX_CONNECTIONS: usize = 2048;
 
 /// How long the headers of a request may take.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,15 +49,22 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
     router: Router,
-    places: Arc<Semaphore>,
+    devices: Arc<DeviceAccess>,
+    users: Arc<PeerUsers>,
+    limits: ConnectionLimits,
     stopping: CancellationToken,
     connections: TaskTracker,
 }
 
 impl Listening {
-    pub(crate) fn new(router: Router, stopping: CancellationToken) -> Self {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        Self { router, places, stopping, connections: TaskTracker::new() }
+    pub(crate) fn new(
+        router: Router,
+        devices: Arc<DeviceAccess>,
+        users: PeerUsers,
+        stopping: CancellationToken,
+    ) -> Self {
+        let (limits, users) = (ConnectionLimits::new(), Arc::new(users));
+        Self { router, devices, users, limits, stopping, connections: TaskTracker::new() }
     }
 
     /// Connections of the socket. Only processes of the same user are heard.
@@ -66,7 +76,16 @@ impl Listening {
                 continue;
             };
             match credentials(&stream) {
-                Some((uid, peer)) if uid == me => self.take(stream, PeerTransport::Socket { peer }),
+                Some((uid, peer)) if uid == me => {
+                    let connection = DeviceConnection::new(self.devices.clone(), None);
+                    match self.limits.socket_place() {
+                        Ok(place) => {
+                            let via = PeerTransport::Socket { peer };
+                            self.serve(stream, via, place, connection);
+                        }
+                        Err(limit) => _ = self.connections.spawn(turn_away(stream, limit)),
+                    }
+                }
                 other => {
                     let uid = other.map(|(uid, _)| uid);
                     tracing::warn!(?uid, "another user tried to connect");
@@ -75,17 +94,41 @@ impl Listening {
         }
     }
 
+    /// Connections over loopback. Whose each is, is asked of the system before anything is read.
     pub(crate) async fn tcp(self, listener: TcpListener, local: SocketAddr) {
         while let Some(accepted) = self.stopping.run_until_cancelled(listener.accept()).await {
             let Ok((stream, peer)) = accepted else {
                 self.breathe().await;
                 continue;
             };
-            // Small answers must not wait for each other.
-            if let Err(error) = stream.set_nodelay(true) {
-                tracing::debug!("could not set TCP_NODELAY on a connection: {error}");
+            // A search through all connections would hold up others on this thread; and when many
+            // are searched for at once, the next ones wait in the system's queue.
+            let waiting = self.stopping.run_until_cancelled(self.limits.lookup()).await;
+            let Some(lookup) = waiting else { return };
+            let listening = self.clone();
+            self.connections.spawn(async move {
+                let users = listening.users.clone();
+                let looked = tokio::task::spawn_blocking(move || users.admit(peer, local)).await;
+                drop(lookup);
+                if let Ok(Some(user)) = looked {
+                    let via = PeerTransport::Tcp { peer, local, user: user.id() };
+                    listening.take_tcp(stream, via);
+                }
+            });
+        }
+    }
+
+    fn take_tcp(&self, stream: TcpStream, via: PeerTransport) {
+        // Small answers must not wait for each other.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("could not set TCP_NODELAY on a connection: {error}");
+        }
+        match self.limits.tcp_places() {
+            Ok((place, waiting)) => {
+                let connection = DeviceConnection::new(self.devices.clone(), Some(waiting));
+                self.serve(stream, via, place, connection);
             }
-            self.take(stream, PeerTransport::Tcp { peer, local });
+            Err(limit) => _ = self.connections.spawn(turn_away(stream, limit)),
         }
     }
 
@@ -97,19 +140,19 @@ impl Listening {
         }
     }
 
-    fn take<S>(&self, stream: S, via: PeerTransport)
-    where
+    fn serve<S>(
+        &self,
+        stream: S,
+        via: PeerTransport,
+        place: ConnectionPlace,
+        connection: DeviceConnection,
+    ) where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        match self.places.clone().try_acquire_owned() {
-            Ok(place) => {
-                let (router, stopping) = (self.router.clone(), self.stopping.clone());
-                self.connections.spawn(serve(stream, via, place, router, stopping));
-            }
-            Err(_) => {
-                self.connections.spawn(turn_away(stream));
-            }
-        }
+        let connection = Arc::new(connection);
+        let stream = GuardedStream::new(stream, place, connection.clone());
+        let (router, stopping) = (self.router.clone(), self.stopping.clone());
+        self.connections.spawn(serve(stream, via, connection, router, stopping));
     }
 
     /// Waits for what is under way. What takes longer than a moment is cut off.
@@ -122,9 +165,9 @@ impl Listening {
 }
 
 async fn serve<S>(
-    stream: S,
+    stream: GuardedStream<S>,
     via: PeerTransport,
-    place: OwnedSemaphorePermit,
+    device: Arc<DeviceConnection>,
     router: Router,
     stopping: CancellationToken,
 ) where
@@ -132,6 +175,7 @@ async fn serve<S>(
 {
     let service = router.map_request(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(via);
+        request.extensions_mut().insert(device.clone());
         request
     });
     let connection = hyper::server::conn::http1::Builder::new()
@@ -139,10 +183,7 @@ async fn serve<S>(
         .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(MAX_HEADER_BUFFER_BYTES)
         .max_headers(MAX_HEADERS)
-        .serve_connection(
-            TokioIo::new(GuardedStream::new(stream, place)),
-            TowerToHyperService::new(service),
-        )
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -158,10 +199,9 @@ async fn serve<S>(
 }
 
 /// Says that there is no room, without reading anything.
-async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S) {
-    let detail = format!("there are {MAX_CONNECTIONS} connections already");
+async fn turn_away<S: AsyncWrite + Unpin>(mut stream: S, limit: String) {
     let problem =
-        ApiProblem::new(ProblemCode::TooMany, detail).with_hint("close some, or try again later");
+        ApiProblem::new(ProblemCode::TooMany, limit).with_hint("close some, or try again later");
     let body = serde_json::to_string(&problem).unwrap_or_default();
     let text = format!(
         "HTTP/1.1 429 Too Many Requests\r\ncontent-type: {}\r\ncontent-length: {}\r\n\

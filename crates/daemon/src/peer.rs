@@ -9,8 +9,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use coven_api::device::DeviceRole;
 use coven_api::{ApiProblem, ProblemCode};
 use coven_service::{JOB_VARIABLE, ProcessIdentity, machine};
+
+use crate::device::DeviceGrant;
 
 /// How many ancestors are looked at; there are no longer lines in practice.
 const MAX_ANCESTORS: usize = 256;
@@ -23,8 +26,8 @@ pub(crate) enum PeerTransport {
         /// The process; nothing if the system does not tell, or it was gone at once.
         peer: Option<ProcessIdentity>,
     },
-    /// Over loopback, from this address.
-    Tcp { peer: SocketAddr, local: SocketAddr },
+    /// Over loopback, from this address, as this user where the system can tell.
+    Tcp { peer: SocketAddr, local: SocketAddr, user: Option<u32> },
 }
 
 /// Who is asking. In the extensions of every request.
@@ -32,6 +35,8 @@ pub(crate) enum PeerTransport {
 pub(crate) struct Caller {
     /// How they came in.
     pub(crate) via: PeerTransport,
+    /// The device that showed itself, over loopback.
+    device: Option<DeviceGrant>,
     /// Whether it is an agent, or one that cannot be told from one. Only looked at where it
     /// matters; see [`Caller::new`].
     agent: bool,
@@ -40,16 +45,16 @@ pub(crate) struct Caller {
 impl Caller {
     /// Looks at who is asking. That costs a walk through processes, over loopback a search through
     /// all of them, so it is done only `closely`: where something would be changed.
-    pub(crate) fn new(via: PeerTransport, closely: bool) -> Self {
+    pub(crate) fn new(via: PeerTransport, device: Option<DeviceGrant>, closely: bool) -> Self {
         let agent = match via {
             PeerTransport::Socket { peer } => {
                 // An id may be used again, so it must still be the same process.
                 let is_agent = |peer: ProcessIdentity| is_agent(peer.pid) || !peer.is_running();
                 closely && peer.is_none_or(is_agent)
             }
-            // Who cannot be found has shown the token, and that is what counts here.
-            // Where no process can ever be found, an agent could approve itself with the token.
-            PeerTransport::Tcp { peer, local } => {
+            // Who cannot be found has shown a device, and that is what counts here. Where no process
+            // can ever be found, an agent could approve itself with a token that it read somewhere.
+            PeerTransport::Tcp { peer, local, .. } => {
                 closely
                     && match machine::connected_process(peer, local) {
                         Ok(found) => found.is_some_and(is_agent),
@@ -57,7 +62,7 @@ impl Caller {
                     }
             }
         };
-        Self { via, agent }
+        Self { via, device, agent }
     }
 
     /// Only people may go on from here.
@@ -70,13 +75,31 @@ impl Caller {
             .with_hint("agents may look; ask a person to do this from a shell of their own"))
     }
 
+    /// Only callers that may do what this role may go on from here, and above looking only people.
+    pub(crate) fn may(&self, role: DeviceRole) -> Result<(), ApiProblem> {
+        if role > DeviceRole::Look {
+            self.may_change()?;
+        }
+        match &self.device {
+            Some(device) if device.role < role => {
+                let (name, has, needed) = (&device.name, device.role.as_str(), role.as_str());
+                let detail =
+                    format!("the device `{name}` has the role `{has}`, and this needs `{needed}`");
+                Err(ApiProblem::new(ProblemCode::RoleMayNot, detail)
+                    .with_hint(format!("sign in anew: coven device add NAME --role {needed}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Who that is, for the record.
     pub(crate) fn name(&self) -> String {
         let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
         let user = user.unwrap_or_else(|_| format!("uid {}", rustix::process::getuid().as_raw()));
-        match self.via {
-            PeerTransport::Socket { .. } => format!("{user} via socket"),
-            PeerTransport::Tcp { .. } => format!("{user} via http"),
+        match (self.via, &self.device) {
+            (PeerTransport::Socket { .. }, _) => format!("{user} via socket"),
+            (PeerTransport::Tcp { .. }, Some(device)) => format!("{user} via {}", device.name),
+            (PeerTransport::Tcp { .. }, None) => format!("{user} via http"),
         }
     }
 }

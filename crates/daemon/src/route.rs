@@ -2,6 +2,7 @@
 //! `coven_api::route::ROUTES`; a test holds this router against it.
 
 mod catalogue;
+pub(crate) mod device;
 mod event;
 mod import;
 mod intervention;
@@ -17,7 +18,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use coven_api::{ApiProblem, ProblemCode, openapi};
 use coven_service::text::printable;
 
@@ -52,8 +53,11 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/policy", get(policy::show).post(policy::accept))
         .route("/trust", get(trust::show).post(trust::set))
         .route("/import", get(import::list).post(import::take))
-        .route("/sign-in/codes", post(system::code))
-        .route("/sign-in", post(system::sign_in))
+        .route("/sign-in/codes", post(device::code))
+        .route("/sign-in/challenge", post(device::challenge))
+        .route("/sign-in", post(device::sign_in))
+        .route("/devices", get(device::list).post(device::add))
+        .route("/devices/{name}", delete(device::remove))
         .route("/status", get(system::status))
         .route("/base-dirs", post(system::open_base_dir))
         .route("/shutdown", post(system::shutdown))

@@ -1,18 +1,19 @@
-//! Secrets: the token, and the codes that a page exchanges for it.
+//! Secrets: the tokens of devices, and the codes that browsers sign in with.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use coven_service::private_file;
 use subtle::ConstantTimeEq;
 
-use crate::error::Error;
+/// The bytes of a secret: 256 bits.
+const SECRET_BYTES: usize = 32;
 
-/// The bytes of a token: 256 bits.
-const TOKEN_BYTES: usize = 32;
+/// The letters of a secret.
+const SECRET_LENGTH: usize = 43;
+
+/// What every token begins with, so that it is recognised where it must not stand.
+const TOKEN_PREFIX: &str = "coven_";
 
 /// Something that must be known to come in. It is never shown by accident.
 #[derive(Clone)]
@@ -27,25 +28,12 @@ impl std::fmt::Debug for Secret {
 impl Secret {
     /// A new one, from the system's own randomness.
     pub(crate) fn new() -> io::Result<Self> {
-        let mut bytes = [0; TOKEN_BYTES];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+        Ok(Self(URL_SAFE_NO_PAD.encode(random_bytes()?)))
     }
 
-    /// The one in a file, which is made if it is not there or nothing to rely on.
-    pub(crate) fn load(path: &Path) -> Result<Self, Error> {
-        let wrong = |source| Error::file(path, source);
-        if let Ok(text) = fs::read_to_string(path) {
-            let right =
-                URL_SAFE_NO_PAD.decode(text.trim()).is_ok_and(|bytes| bytes.len() == TOKEN_BYTES);
-            let about = fs::metadata(path).map_err(wrong)?;
-            if right && private_file::is_private(&about) {
-                return Ok(Self(text.trim().to_owned()));
-            }
-        }
-        let secret = Self::new().map_err(wrong)?;
-        private_file::write(path, secret.0.as_bytes()).map_err(wrong)?;
-        Ok(secret)
+    /// A new token.
+    pub(crate) fn token() -> io::Result<Self> {
+        Ok(Self(format!("{TOKEN_PREFIX}{}", Self::new()?.0)))
     }
 
     /// Whether a client's guess is right. Takes equally long for every wrong guess, so that the
@@ -54,13 +42,39 @@ impl Secret {
         self.0.as_bytes().ct_eq(guess.as_bytes()).into()
     }
 
-    /// Whether it stands anywhere in a text.
-    pub(crate) fn is_in(&self, text: &str) -> bool {
-        text.as_bytes().windows(self.0.len()).any(|part| self.0.as_bytes().ct_eq(part).into())
-    }
-
-    /// The text. Only for the file of the secret and for answers to clients that were let in.
+    /// The text. Only for answers to clients that may have it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+/// As many random bytes as a secret has.
+pub(crate) fn random_bytes() -> io::Result<[u8; SECRET_BYTES]> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// Whether something that looks like a token stands in a text.
+pub(crate) fn has_token(text: &str) -> bool {
+    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    text.match_indices(TOKEN_PREFIX).any(|(at, _)| {
+        let rest = &text.as_bytes()[at + TOKEN_PREFIX.len()..];
+        rest.len() >= SECRET_LENGTH && rest[..SECRET_LENGTH].iter().all(is_letter)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_recognised_wherever_it_stands() {
+        let token = Secret::token().unwrap();
+        let token = token.reveal();
+        for text in [format!("/x/{token}"), format!("/?a={token}&b"), format!("coven_{token}")] {
+            assert!(has_token(&text), "{text}");
+        }
+        assert!(!has_token("/workflows/coven_x") && !has_token(&token[..48]));
     }
 }

@@ -3,26 +3,29 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_service::{
-    ProcessIdentity, Service, ServiceConfig, ServiceOptions, UserFolders, private_file,
+    DeviceStore, ProcessIdentity, Service, ServiceConfig, ServiceOptions, UserFolders, private_file,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::device::DeviceAccess;
 use crate::error::Error;
-use crate::listen::Listening;
+use crate::identity::DaemonIdentity;
+use crate::listen::{Listening, PeerUsers};
 use crate::log::DaemonLog;
 use crate::options::Options;
-use crate::secret::Secret;
+use crate::port::LoopbackListener;
 use crate::server;
+use crate::sign_in::RedirectFile;
 use crate::state::Daemon;
 
 /// The longest path of a socket that the system takes.
@@ -57,20 +60,25 @@ pub async fn serve(options: Options) -> Result<(), Error> {
     }
     make_room();
     let places = options.places.clone();
-    for folder in [places.state_dir.clone(), places.state_dir.join("run")] {
+    for folder in [places.state_dir.clone(), places.run_dir()] {
         private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
     }
     let mut lock = take_lock(&places.lock()).await?;
     let config = ServiceConfig::load(&places.config())?;
     DaemonLog::open(&places.log())?.begin(config.log_level.unwrap_or_default());
+    RedirectFile::remove_left_over(&places.run_dir());
     let (port, tcp) = (options.port.or(config.port), options.tcp);
+    let users = PeerUsers::new(&config.proxy_users);
     let program = options.program;
     let service = Service::new(ServiceOptions { places: places.clone(), program, config })?;
-    let daemon = Daemon::new(service.clone(), Secret::load(&places.token())?);
-    let loopback = if tcp { Some(bind_loopback(port.unwrap_or(0)).await?) } else { None };
+    let identity = DaemonIdentity::load(&places.daemon_key())?;
+    let devices = DeviceAccess::new(DeviceStore::open(places.devices()));
+    let daemon = Daemon::new(service.clone(), identity, devices);
+    let loopback =
+        if tcp { Some(LoopbackListener::bind(port, &places.port()).await?) } else { None };
     let socket = bind_socket(&places.socket())?;
-    if let Some((_, address)) = &loopback {
-        daemon.set_address(*address);
+    if let Some(loopback) = &loopback {
+        daemon.set_address(loopback.address, loopback.lost_port);
     }
     write_note(&mut lock, &places, daemon.address())?;
     let mut signals = StopSignals::new()?;
@@ -84,10 +92,11 @@ pub async fn serve(options: Options) -> Result<(), Error> {
     service.start_background();
     service.recover()?;
     let stopping = service.stopping();
-    let listening = Listening::new(server::router(daemon), stopping.clone());
+    let router = server::router(daemon.clone());
+    let listening = Listening::new(router, daemon.devices().clone(), users, stopping.clone());
     let mut listeners = tokio::task::JoinSet::new();
     listeners.spawn(listening.clone().socket(socket));
-    if let Some((listener, address)) = loopback {
+    if let Some(LoopbackListener { listener, address, .. }) = loopback {
         listeners.spawn(listening.clone().tcp(listener, address));
     }
     tokio::select! {
@@ -95,6 +104,7 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         () = stopping.cancelled() => tracing::info!("told to stop by a request"),
     }
     service.stop(false);
+    daemon.codes().forget_all();
     // No new connections from here on: a client that comes now finds no socket and may start the
     // next daemon.
     if let Err(error) = fs::remove_file(places.socket()) {
@@ -189,13 +199,6 @@ fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
     let listener = UnixListener::bind(path).map_err(wrong)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
     Ok(listener)
-}
-
-async fn bind_loopback(port: u16) -> Result<(TcpListener, SocketAddr), Error> {
-    let wrong = |source| Error::Port { port, source };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(wrong)?;
-    let address = listener.local_addr().map_err(wrong)?;
-    Ok((listener, address))
 }
 
 /// The signals that mean: go away.

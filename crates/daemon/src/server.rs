@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::answer::{LoggedProblem, respond};
 use crate::auth::authenticate;
+use crate::secret::has_token;
 use crate::state::Daemon;
 use crate::{route, stream};
 
@@ -44,7 +45,7 @@ const MAX_LOGGED_PATH: usize = 200;
 async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> Response {
     let begun = Instant::now();
     let id = request_id(&request);
-    let (method, path) = (request.method().clone(), logged_path(&daemon, request.uri().path()));
+    let (method, path) = (request.method().clone(), logged_path(request.uri().path()));
     let head = method == axum::http::Method::HEAD;
     let span = tracing::info_span!("request", id = %id);
     let ran = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
@@ -77,10 +78,10 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
     response
 }
 
-/// A path as the log has it: not long, and without the token that a client may have put there.
-fn logged_path(daemon: &Daemon, path: &str) -> String {
-    if daemon.token().is_in(path) {
-        return "(a path with the token)".to_owned();
+/// A path as the log has it: not long, and without a token that a client may have put there.
+fn logged_path(path: &str) -> String {
+    if has_token(path) {
+        return "(a path with a token)".to_owned();
     }
     let end = path.floor_char_boundary(MAX_LOGGED_PATH);
     if end < path.len() { format!("{}…", &path[..end]) } else { path.to_owned() }

@@ -1,78 +1,213 @@
-//! One-time codes: how a page gets the token without its ever being in a URL.
+//! One-time codes: how a browser becomes a device without a secret ever being in a request's URL
+//! or in the arguments of a program.
 //!
-//! `coven ui` asks for a code over the socket and opens the page with it in the fragment, which
-//! browsers do not send. The page exchanges it, once and within a minute, for the token.
+//! `coven ui` asks for a code over the socket and lets the browser open a file of the user's that
+//! leads to the page with the code in the fragment, which browsers do not send. The page makes a
+//! key and hands in the code with it, once and within a minute.
+//!
+//! Wrong codes are counted for each peer, and a right one is always taken: codes have 256 bits, so
+//! counting only keeps the noise down, and no stranger can keep the owner out by guessing.
 
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use coven_api::device::DeviceRole;
 use coven_api::{ApiProblem, ProblemCode};
+use coven_service::private_file;
 use parking_lot::Mutex;
 
+use crate::peer::PeerTransport;
 use crate::secret::Secret;
 
 /// How long a code is worth something.
-const CODE_LIFETIME: Duration = Duration::from_mins(1);
+pub(crate) const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 /// How many codes may wait at once.
 const MAX_OPEN_CODES: usize = 16;
 
-/// How many wrong codes of all clients together are checked in a minute. After that every code is
-/// refused, so that the codes cannot be guessed by trying.
+/// How many wrong codes of one peer are answered in a minute before it is told to stop.
 const MAX_WRONG_CODES: usize = 10;
 
-/// Codes that wait to be exchanged.
+/// How many peers are remembered that sent wrong codes.
+const MAX_GUESSING_PEERS: usize = 1024;
+
+/// What the names of files that lead to the page begin with.
+const REDIRECT_PREFIX: &str = "open-";
+
+/// The device that a code is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InvitedDevice {
+    /// The name it was given, if any.
+    pub(crate) name: Option<String>,
+    pub(crate) role: DeviceRole,
+}
+
+/// Who sent a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum CodeSource {
+    /// A user of this machine.
+    User(u32),
+    /// An address, where the user cannot be told.
+    Address(IpAddr),
+    /// The daemon's own user, over the socket.
+    Owner,
+}
+
+impl From<PeerTransport> for CodeSource {
+    fn from(via: PeerTransport) -> Self {
+        match via {
+            PeerTransport::Socket { .. } => Self::Owner,
+            PeerTransport::Tcp { user: Some(user), .. } => Self::User(user),
+            PeerTransport::Tcp { peer, .. } => Self::Address(peer.ip()),
+        }
+    }
+}
+
+/// Codes that wait to be used.
 #[derive(Debug, Default)]
-pub(crate) struct SignIn {
-    state: Mutex<State>,
+pub(crate) struct SignInCodes {
+    state: Mutex<CodeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    codes: Vec<(Secret, Instant)>,
-    wrong: Vec<Instant>,
+struct CodeState {
+    codes: Vec<OpenCode>,
+    wrong: HashMap<CodeSource, Vec<Instant>>,
 }
 
-impl SignIn {
-    pub(crate) fn code(&self, now: Instant) -> Result<Secret, ApiProblem> {
-        let mut state = self.state.lock();
-        state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
-        if state.codes.len() >= MAX_OPEN_CODES {
+#[derive(Debug)]
+struct OpenCode {
+    secret: Secret,
+    made: Instant,
+    device: InvitedDevice,
+    /// Goes with the code.
+    _file: Option<RedirectFile>,
+}
+
+impl SignInCodes {
+    /// A new code for a device; `redirect` makes the file that leads a browser to the page with
+    /// it, if there is to be one.
+    pub(crate) fn make(
+        &self,
+        device: InvitedDevice,
+        redirect: impl FnOnce(&str) -> io::Result<Option<RedirectFile>>,
+        now: Instant,
+    ) -> Result<Secret, ApiProblem> {
+        self.forget_old(now);
+        if self.state.lock().codes.len() >= MAX_OPEN_CODES {
             return Err(ApiProblem::new(ProblemCode::TooMany, "too many codes wait to be used")
                 .with_hint("wait a minute, then ask again"));
         }
-        let code = Secret::new().map_err(|error| {
+        let failed = |error: io::Error| {
             ApiProblem::new(ProblemCode::Internal, format!("no code can be made: {error}"))
-        })?;
-        state.codes.push((code.clone(), now));
-        Ok(code)
+        };
+        let secret = Secret::new().map_err(failed)?;
+        let file = redirect(secret.reveal()).map_err(failed)?;
+        let code = OpenCode { secret: secret.clone(), made: now, device, _file: file };
+        self.state.lock().codes.push(code);
+        Ok(secret)
     }
 
-    /// Uses a code up.
-    pub(crate) fn exchange(&self, guess: &str, now: Instant) -> Result<(), ApiProblem> {
+    /// Uses a code up, and says which device it was for.
+    pub(crate) fn exchange(
+        &self,
+        guess: &str,
+        source: CodeSource,
+        now: Instant,
+    ) -> Result<InvitedDevice, ApiProblem> {
+        self.forget_old(now);
+        // The fingerprint behind the dot is for the page.
+        let guess = guess.split('.').next().unwrap_or_default();
         let mut state = self.state.lock();
-        state.wrong.retain(|at| now.duration_since(*at) < CODE_LIFETIME);
-        if state.wrong.len() >= MAX_WRONG_CODES {
-            return Err(ApiProblem::new(ProblemCode::TooMany, "there were too many wrong codes")
-                .with_hint("wait a minute, then open the page anew with `coven ui`"));
-        }
-        state.codes.retain(|(_, made)| now.duration_since(*made) < CODE_LIFETIME);
         // All are compared, so that the time tells nothing.
         let mut found = None;
-        for (index, (code, _)) in state.codes.iter().enumerate() {
-            if code.is(guess) {
+        for (index, code) in state.codes.iter().enumerate() {
+            if code.secret.is(guess) {
                 found = Some(index);
             }
         }
         if let Some(index) = found {
-            state.codes.swap_remove(index);
-            return Ok(());
+            return Ok(state.codes.swap_remove(index).device);
         }
-        state.wrong.push(now);
+        if !state.wrong.contains_key(&source) && state.wrong.len() >= MAX_GUESSING_PEERS {
+            state.wrong.clear();
+        }
+        let wrong = state.wrong.entry(source).or_default();
+        if wrong.len() >= MAX_WRONG_CODES {
+            return Err(ApiProblem::new(ProblemCode::TooMany, "there were too many wrong codes")
+                .with_hint("open the page anew with `coven ui`; a right code is still taken"));
+        }
+        wrong.push(now);
         Err(ApiProblem::new(
             ProblemCode::Unauthorized,
             "the code is wrong, was used, or is too old",
         )
         .with_hint("open the page anew with `coven ui`"))
+    }
+
+    /// Forgets what is too old, and removes its files.
+    pub(crate) fn forget_old(&self, now: Instant) {
+        let mut state = self.state.lock();
+        let is_young = |at: Instant| now.duration_since(at) < CODE_LIFETIME;
+        state.codes.retain(|code| is_young(code.made));
+        state.wrong.retain(|_, times| {
+            times.retain(|at| is_young(*at));
+            !times.is_empty()
+        });
+    }
+
+    /// Forgets all codes, and removes their files.
+    pub(crate) fn forget_all(&self) {
+        self.state.lock().codes.clear();
+    }
+}
+
+/// A file that leads a browser to the page. Only its user can read it; it goes with its value.
+#[derive(Debug)]
+pub(crate) struct RedirectFile(PathBuf);
+
+impl RedirectFile {
+    /// Writes one that leads to this address.
+    pub(crate) fn write(folder: &Path, url: &str) -> io::Result<Self> {
+        let name = Secret::new()?;
+        let path = folder.join(format!("{REDIRECT_PREFIX}{}.html", &name.reveal()[..16]));
+        // The address is ours: a port, base64 and a dot, with nothing to be escaped.
+        let text = format!(
+            "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+             <title>Coven</title>\n<script>location.replace({url:?})</script>\n\
+             <noscript><a href=\"{url}\">Open Coven</a></noscript>\n"
+        );
+        private_file::write(&path, text.as_bytes())?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes what a daemon left that was killed.
+    pub(crate) fn remove_left_over(folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(REDIRECT_PREFIX) && name.ends_with(".html") {
+                drop(Self(entry.path()));
+            }
+        }
+    }
+}
+
+impl Drop for RedirectFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!("{} is left over: {error}", self.0.display());
+        }
     }
 }
 
@@ -80,32 +215,60 @@ impl SignIn {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_code_is_worth_something_once_and_for_a_minute() {
-        let (sign_in, start) = (SignIn::default(), Instant::now());
-        let code = sign_in.code(start).unwrap();
-        assert!(sign_in.exchange(code.reveal(), start).is_ok());
-        assert_eq!(
-            sign_in.exchange(code.reveal(), start).unwrap_err().code,
-            ProblemCode::Unauthorized
-        );
-        let old = sign_in.code(start).unwrap();
-        assert!(sign_in.exchange(old.reveal(), start + CODE_LIFETIME).is_err());
+    const STRANGER: CodeSource = CodeSource::User(65534);
+    const OWNER: CodeSource = CodeSource::User(1000);
+
+    fn make(codes: &SignInCodes, now: Instant) -> Secret {
+        codes.make(InvitedDevice::default(), |_| Ok(None), now).unwrap()
+    }
+
+    fn refused(codes: &SignInCodes, source: CodeSource, now: Instant) -> ProblemCode {
+        codes.exchange("guess", source, now).unwrap_err().code
     }
 
     #[test]
-    fn guessing_is_soon_heard_no_more() {
-        let (sign_in, start) = (SignIn::default(), Instant::now());
-        let code = sign_in.code(start).unwrap();
+    fn a_code_is_worth_something_once_and_for_a_minute() {
+        let (codes, start) = (SignInCodes::default(), Instant::now());
+        let device = InvitedDevice { name: Some("phone".to_owned()), role: DeviceRole::Look };
+        let code = codes.make(device.clone(), |_| Ok(None), start).unwrap();
+        let written = format!("{}.fingerprint", code.reveal());
+        assert_eq!(codes.exchange(&written, OWNER, start).unwrap(), device);
+        let again = codes.exchange(&written, OWNER, start).unwrap_err();
+        assert_eq!(again.code, ProblemCode::Unauthorized);
+        let old = make(&codes, start);
+        assert!(codes.exchange(old.reveal(), OWNER, start + CODE_LIFETIME).is_err());
+    }
+
+    #[test]
+    fn wrong_codes_are_counted_for_each_peer_and_a_right_one_is_always_taken() {
+        let (codes, start) = (SignInCodes::default(), Instant::now());
+        let code = make(&codes, start);
         for _ in 0..MAX_WRONG_CODES {
-            assert_eq!(
-                sign_in.exchange("guess", start).unwrap_err().code,
-                ProblemCode::Unauthorized
-            );
+            assert_eq!(refused(&codes, STRANGER, start), ProblemCode::Unauthorized);
         }
-        assert_eq!(sign_in.exchange(code.reveal(), start).unwrap_err().code, ProblemCode::TooMany);
-        let later = start + CODE_LIFETIME;
-        let code = sign_in.code(later).unwrap();
-        assert!(sign_in.exchange(code.reveal(), later).is_ok());
+        assert_eq!(refused(&codes, STRANGER, start), ProblemCode::TooMany);
+        assert_eq!(refused(&codes, OWNER, start), ProblemCode::Unauthorized);
+        assert!(codes.exchange(code.reveal(), OWNER, start).is_ok());
+        let code = make(&codes, start);
+        assert!(codes.exchange(code.reveal(), STRANGER, start).is_ok());
+        assert_eq!(refused(&codes, STRANGER, start + CODE_LIFETIME), ProblemCode::Unauthorized);
+    }
+
+    #[test]
+    fn the_file_that_leads_to_the_page_goes_with_its_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let (codes, start) = (SignInCodes::default(), Instant::now());
+        let redirect = |secret: &str| RedirectFile::write(folder.path(), secret).map(Some);
+        let count = || fs::read_dir(folder.path()).unwrap().count();
+        let code = codes.make(InvitedDevice::default(), redirect, start).unwrap();
+        codes.make(InvitedDevice::default(), redirect, start).unwrap();
+        assert_eq!(count(), 2);
+        codes.exchange(code.reveal(), OWNER, start).unwrap();
+        assert_eq!(count(), 1);
+        codes.forget_old(start + CODE_LIFETIME);
+        assert_eq!(count(), 0);
+        std::mem::forget(RedirectFile::write(folder.path(), "x").unwrap());
+        RedirectFile::remove_left_over(folder.path());
+        assert_eq!(count(), 0);
     }
 }

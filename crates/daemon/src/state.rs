@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use coven_service::Service;
 
-use crate::secret::Secret;
-use crate::sign_in::SignIn;
+use crate::device::DeviceAccess;
+use crate::identity::DaemonIdentity;
+use crate::sign_in::SignInCodes;
 
 /// Shared state of the daemon; cheap to clone.
 #[derive(Clone, Debug)]
@@ -18,34 +19,46 @@ pub(crate) struct Daemon {
 
 #[derive(Debug)]
 struct AccessControl {
-    token: Secret,
-    sign_in: SignIn,
-    address: OnceLock<SocketAddr>,
+    identity: DaemonIdentity,
+    devices: Arc<DeviceAccess>,
+    codes: SignInCodes,
+    loopback: OnceLock<(SocketAddr, Option<u16>)>,
 }
 
 impl Daemon {
-    pub(crate) fn new(service: Service, token: Secret) -> Self {
-        let access = AccessControl { token, sign_in: SignIn::default(), address: OnceLock::new() };
-        Self { service, access: Arc::new(access) }
+    pub(crate) fn new(service: Service, identity: DaemonIdentity, devices: DeviceAccess) -> Self {
+        let (codes, loopback) = (SignInCodes::default(), OnceLock::new());
+        let devices = Arc::new(devices);
+        Self { service, access: Arc::new(AccessControl { identity, devices, codes, loopback }) }
     }
 
-    /// The token that requests over TCP show.
-    pub(crate) fn token(&self) -> &Secret {
-        &self.access.token
+    /// The key by which browsers know the daemon.
+    pub(crate) fn identity(&self) -> &DaemonIdentity {
+        &self.access.identity
     }
 
-    /// The codes that a page exchanges for the token.
-    pub(crate) fn sign_in(&self) -> &SignIn {
-        &self.access.sign_in
+    /// The devices that may use the daemon over TCP.
+    pub(crate) fn devices(&self) -> &Arc<DeviceAccess> {
+        &self.access.devices
+    }
+
+    /// The codes that browsers sign in with.
+    pub(crate) fn codes(&self) -> &SignInCodes {
+        &self.access.codes
     }
 
     /// The address on loopback, if there is one.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.access.address.get().copied()
+        self.access.loopback.get().map(|(address, _)| *address)
+    }
+
+    /// The port of the last time, if another program had it when the daemon started.
+    pub(crate) fn lost_port(&self) -> Option<u16> {
+        self.access.loopback.get().and_then(|(_, lost)| *lost)
     }
 
     /// Sets the address on loopback, which is known once the port is bound and never changes.
-    pub(crate) fn set_address(&self, address: SocketAddr) {
-        self.access.address.get_or_init(|| address);
+    pub(crate) fn set_address(&self, address: SocketAddr, lost_port: Option<u16>) {
+        self.access.loopback.get_or_init(|| (address, lost_port));
     }
 }

@@ -129,6 +129,12 @@ pub fn connected_process(peer: SocketAddr, local: SocketAddr) -> io::Result<Opti
     system::connected_process(peer, local)
 }
 
+/// The user who has the `peer` end of a TCP connection of this machine to `local`; nothing if there
+/// is no such connection any more.
+pub fn connected_user(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<u32>> {
+    system::connected_user(peer, local)
+}
+
 /// The version of Landlock in the kernel; nothing if there is none.
 pub(crate) fn landlock_version() -> Option<i32> {
     system::landlock_version()
@@ -188,6 +194,29 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (peer, local) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        assert_eq!(connected_process(peer, local).unwrap(), Some(own()));
+    }
+
+    #[test]
+    #[cfg_attr(not(target_os = "linux"), ignore = "not supported on this system")]
+    fn the_user_behind_a_loopback_connection_is_found_also_from_a_socket_for_both_protocols() {
+        use rustix::net::{AddressFamily, SocketType, connect, getsockname, socket};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let local = listener.local_addr().unwrap();
+        let me = Some(rustix::process::geteuid().as_raw());
+        let client = std::net::TcpStream::connect(local).unwrap();
+        let (_accepted, peer) = listener.accept().unwrap();
+        assert_eq!(connected_user(peer, local).unwrap(), me);
+        drop(client);
+        // A socket of the newer protocol reaches us too, and stands in another table.
+        let mapped = std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+        let Ok(both) = socket(AddressFamily::INET6, SocketType::STREAM, None) else { return };
+        if connect(&both, &SocketAddr::from((mapped, local.port()))).is_err() {
+            return;
+        }
+        assert!(getsockname(&both).is_ok());
+        let (_accepted, peer) = listener.accept().unwrap();
+        assert_eq!(connected_user(peer, local).unwrap(), me);
         assert_eq!(connected_process(peer, local).unwrap(), Some(own()));
     }
 

@@ -4,6 +4,7 @@
 //! maxAgents: 12
 //! defaultAdapter: claude
 //! port: 7717
+//! proxyUsers: [caddy]
 //! logLevel: info
 //! retention: {keep: 200, age: 90d}
 //! on:
@@ -49,9 +50,13 @@ pub struct ServiceConfig {
     /// The adapter for steps that name none.
     #[schemars(length(min = 1, max = 64))]
     pub default_adapter: Option<String>,
-    /// The port on loopback; the system picks one unless said.
+    /// The port on loopback; unless said it is the one of the last time, or a free one.
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
+    /// Other users of this machine whose processes are heard on the port: those of a proxy, as
+    /// names or numbers. They need a device like every other client.
+    #[serde(default)]
+    pub proxy_users: Vec<String>,
     /// How much the log says; `info` unless said.
     pub log_level: Option<LogLevel>,
     /// Which finished sessions stay.
@@ -168,12 +173,13 @@ mod tests {
     #[test]
     fn everything_that_can_be_said_is_read_and_nothing_need_be() {
         let config = load(
-            "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nlogLevel: debug\n\
+            "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nproxyUsers: [caddy, \"33\"]\nlogLevel: debug\n\
              retention: {keep: 7, age: 30d}\non: {blocked: notify}\n",
         )
         .unwrap();
         assert_eq!((config.max_agents, config.port), (Some(3), Some(7717)));
         assert_eq!(config.log_level, Some(LogLevel::Debug));
+        assert_eq!(config.proxy_users, ["caddy", "33"]);
         assert_eq!(config.on.blocked.as_deref(), Some("notify"));
         let age = Some(Duration::from_hours(30 * 24));
         assert_eq!(config.retention(), Retention { keep: 7, age });

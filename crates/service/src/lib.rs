@@ -24,6 +24,7 @@ mod clock;
 mod config;
 mod context;
 mod control;
+mod device_store;
 mod envelope;
 mod error;
 mod events;
@@ -63,6 +64,7 @@ pub use coven_runner::{
 };
 pub use coven_runtime::machine;
 pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
+pub use device_store::{DeviceCredential, DeviceError, DeviceRecord, DeviceStore};
 pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;

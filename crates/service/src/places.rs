@@ -19,7 +19,7 @@ pub struct NoHome;
 pub struct UserFolders {
     /// What people write: `config.yaml`, `policy.yaml`, `adapters/`, `grimoires/`.
     pub config_dir: PathBuf,
-    /// What the daemon keeps: the key, the log, the socket, what is known and trusted, and what
+    /// What the daemon keeps: the keys, devices, the log, the socket, what is known and trusted, and what
     /// jobs left.
     pub state_dir: PathBuf,
     /// Folders in which agents work that named no other.
@@ -53,14 +53,29 @@ impl UserFolders {
         self.state_dir.join("run/coven.sock")
     }
 
-    /// The token that requests over TCP show.
-    pub fn token(&self) -> PathBuf {
-        self.state_dir.join("token")
+    /// The devices that may use the daemon over TCP.
+    pub fn devices(&self) -> PathBuf {
+        self.state_dir.join("devices.json")
+    }
+
+    /// The daemon's own key, by which browsers know it.
+    pub fn daemon_key(&self) -> PathBuf {
+        self.state_dir.join("daemon.key")
+    }
+
+    /// The port that the daemon had last.
+    pub fn port(&self) -> PathBuf {
+        self.state_dir.join("port.json")
     }
 
     /// The file that the daemon logs to.
     pub fn log(&self) -> PathBuf {
         self.state_dir.join("daemon.log")
+    }
+
+    /// The folder of what lives as long as a daemon.
+    pub fn run_dir(&self) -> PathBuf {
+        self.state_dir.join("run")
     }
 
     /// Which process is the daemon, if there is one, and its address.

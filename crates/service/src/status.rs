@@ -27,6 +27,7 @@ impl Service {
             memory_bytes: machine::resident_memory().unwrap_or(0),
             socket: places.socket().display().to_string(),
             address: None,
+            lost_port: None,
             log: places.log().display().to_string(),
             sessions: BTreeMap::new(),
             agents: BTreeMap::new(),

@@ -1,6 +1,6 @@
 // The conversation with an agent's terminal: its exact screen first, then every byte.
 import type { FromDaemon, FromViewer, Verdict } from "../api";
-import { ofTask, token } from "../http";
+import { credential, ofTask } from "../http";
 import { connection } from "../store";
 
 export interface Attached {
@@ -38,12 +38,16 @@ export class Attachment {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly encoder = new TextEncoder();
   private takeNext = false;
+  /** Counts attempts, so that one that was given up opens nothing late. */
+  private openings = 0;
 
   constructor(private readonly wishes: Wishes, private readonly told: Attached) {
     this.open();
   }
 
   private open(): void {
+    this.openings += 1;
+    const opening = this.openings;
     const { id, task, readOnly, cols, rows } = this.wishes;
     const query = new URLSearchParams();
     if (readOnly) query.set("readOnly", "true");
@@ -55,7 +59,18 @@ export class Attachment {
     const address = new URL(`${ofTask(id, task, "/attach")}?${query}`, location.href);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     address.hash = "";
-    const socket = new WebSocket(address, ["coven.attach.v1", `coven.bearer.${token.value ?? ""}`]);
+    credential().then(
+      (token) => {
+        if (!this.stopped && opening === this.openings) this.connect(address, token);
+      },
+      () => {
+        if (!this.stopped && opening === this.openings) this.lost();
+      },
+    );
+  }
+
+  private connect(address: URL, token: string): void {
+    const socket = new WebSocket(address, ["coven.attach.v1", `coven.bearer.${token}`]);
     socket.binaryType = "arraybuffer";
     this.socket = socket;
     socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) => {
@@ -124,6 +139,7 @@ export class Attachment {
   again(): void {
     const { socket } = this;
     this.socket = null;
+    this.openings += 1;
     socket?.close();
     clearTimeout(this.timer);
     if (!this.stopped) this.timer = setTimeout(() => this.open(), 300);

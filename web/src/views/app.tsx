@@ -1,6 +1,6 @@
 // The whole page.
 import { useEffect } from "preact/hooks";
-import { token } from "../http";
+import { access } from "../http";
 import { place } from "../route";
 import { connection, loaded } from "../store";
 import { AdaptersPage, GrimoiresPage } from "./catalogue";
@@ -10,11 +10,18 @@ import { Overview } from "./overview";
 import { Sayings } from "./parts";
 import { Rail } from "./rail";
 import { SessionPage } from "./session";
-import { SignIn } from "./sign-in";
+import { Impostor, SignIn, Starting } from "./sign-in";
 
-export function App({ failed }: { failed: unknown }) {
-  if (token.value === null) {
-    return <><SignIn failed={failed} /><Sayings /></>;
+export function App() {
+  switch (access.value) {
+    case "starting":
+      return <Starting />;
+    case "out":
+      return <><SignIn /><Sayings /></>;
+    case "impostor":
+      return <Impostor />;
+    case "in":
+      break;
   }
   return (
     <div class="app">

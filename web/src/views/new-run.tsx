@@ -318,14 +318,19 @@ function TrustPanel({ baseDir, onTrusted }: { baseDir: string; onTrusted: () => 
       <strong>{value.state === "changed" ? "What this folder brings along has changed" : "This folder is not trusted"}</strong>
       <p>Its own grimoires, adapters and policy run commands as you. Look at these files of {value.baseDir} before you agree:</p>
       <ul>{value.files.map((file) => <li key={file}><code>{file}</code></li>)}</ul>
+      <p>Agreeing is not possible in a browser. In a terminal:</p>
+      <pre class="commands">coven trust {value.baseDir}</pre>
       {wrong !== null && <Wrong error={wrong} />}
       <button type="button" onClick={() => {
-        post<Trust>("/trust", { baseDir: value.baseDir, trusted: true, digest: value.digest })
-          .then(onTrusted, (error: unknown) => {
-            setWrong(error);
+        get<Trust>(`/trust${query}`).then((now) => {
+          if (now.state === "trusted" || now.state === "nothing") {
+            onTrusted();
             again();
-          });
-      }}>I have looked; trust exactly these files</button>
+          } else if (now.digest !== value.digest) {
+            again();
+          }
+        }, setWrong);
+      }}>I have agreed; look again</button>
     </div>
   );
 }

@@ -54,6 +54,9 @@ fn told(status: &StatusResponse) -> String {
         row("address", status.address.clone().unwrap_or_else(|| "none".to_owned())),
         row("log", status.log.clone()),
     ];
+    if let Some(port) = status.lost_port {
+        rows.push(row("lost port", format!("{port}, which another program has now")));
+    }
     for base in &status.base_dirs {
         let trust = if base.trusted { ", trusted" } else { "" };
         let problem = base.problem.as_ref().map(|problem| format!(": {problem}"));

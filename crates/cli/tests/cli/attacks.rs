@@ -7,6 +7,7 @@
 
 mod approvals;
 mod auto;
+mod browser;
 mod copied;
 mod exchanged;
 mod http;

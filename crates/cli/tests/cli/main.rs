@@ -12,6 +12,7 @@ mod cancel;
 mod completions;
 mod daemon;
 mod demo_agent;
+mod device;
 mod docs;
 mod doctor;
 mod events;

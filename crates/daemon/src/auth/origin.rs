@@ -18,11 +18,22 @@ const BROWSER_HEADERS: [&str; 6] = [
     "referer",
 ];
 
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestKind {
+    /// It reads something.
+    Look,
+    /// It reads the page itself, which is the same for everybody.
+    Page,
+    /// It may change something, or opens a conversation.
+    Change,
+}
+
 /// Turns away foreign hosts, foreign origins, and what a browser sends on behalf of others.
 pub(super) fn check(
     headers: &HeaderMap,
     local: SocketAddr,
-    changes: bool,
+    kind: RequestKind,
 ) -> Result<(), ApiProblem> {
     let port = local.port();
     let host = one(headers, &header::HOST)?;
@@ -35,14 +46,26 @@ pub(super) fn check(
         if !ours {
             return Err(forbidden("the request comes from another origin"));
         }
-    } else if changes && BROWSER_HEADERS.iter().any(|name| headers.contains_key(*name)) {
+    } else if kind == RequestKind::Change
+        && BROWSER_HEADERS.iter().any(|name| headers.contains_key(*name))
+    {
         return Err(forbidden("a browser sent this without saying from which page"));
     }
     let site = HeaderName::from_static("sec-fetch-site");
     match one(headers, &site)? {
         None | Some("same-origin" | "none") => Ok(()),
+        // A link of another site, or our own file that leads to the page, may open it in a tab. It
+        // cannot be framed, and the site that opened it has no hold on it.
+        Some(_) if kind == RequestKind::Page && is_navigation(headers)? => Ok(()),
         Some(_) => Err(forbidden("a page of another site sent this")),
     }
+}
+
+/// Whether a browser opens the answer as a page of its own, in a tab.
+fn is_navigation(headers: &HeaderMap) -> Result<bool, ApiProblem> {
+    let mode = one(headers, &HeaderName::from_static("sec-fetch-mode"))?;
+    let to = one(headers, &HeaderName::from_static("sec-fetch-dest"))?;
+    Ok(mode == Some("navigate") && to == Some("document"))
 }
 
 /// A header that may be there once.
@@ -76,7 +99,25 @@ mod tests {
         for (name, value) in pairs {
             headers.append(*name, value.parse().unwrap());
         }
-        check(&headers, "127.0.0.1:7717".parse().unwrap(), changes).is_ok()
+        let kind = if changes { RequestKind::Change } else { RequestKind::Look };
+        check(&headers, "127.0.0.1:7717".parse().unwrap(), kind).is_ok()
+    }
+
+    #[test]
+    fn a_link_of_another_site_opens_the_page_in_a_tab_and_nothing_else() {
+        let checked = |kind, mode: &str, to: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", "127.0.0.1:7717".parse().unwrap());
+            headers.insert("sec-fetch-site", "cross-site".parse().unwrap());
+            headers.insert("sec-fetch-mode", mode.parse().unwrap());
+            headers.insert("sec-fetch-dest", to.parse().unwrap());
+            check(&headers, "127.0.0.1:7717".parse().unwrap(), kind).is_ok()
+        };
+        assert!(checked(RequestKind::Page, "navigate", "document"));
+        assert!(!checked(RequestKind::Page, "navigate", "iframe"));
+        assert!(!checked(RequestKind::Page, "no-cors", "script"));
+        assert!(!checked(RequestKind::Look, "navigate", "document"));
+        assert!(!checked(RequestKind::Change, "navigate", "document"));
     }
 
     #[test]

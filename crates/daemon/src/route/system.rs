@@ -1,19 +1,16 @@
 //! The daemon itself.
 
-use std::time::Instant;
-
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use coven_api::system::{
-    BaseDirStatus, HealthResponse, OpenBaseDir, ShutdownRequest, SignIn, SignInCode, SignedIn,
-    StatusResponse, VersionResponse,
+    BaseDirStatus, HealthResponse, OpenBaseDir, ShutdownRequest, StatusResponse, VersionResponse,
 };
-use coven_api::{API_VERSION, ApiProblem, ProblemCode, openapi};
+use coven_api::{API_VERSION, openapi};
 
-use crate::answer::{Answer, Done, HttpFailure, Json, JsonBody, MayRead};
-use crate::peer::{Caller, PeerTransport};
+use crate::answer::{Answer, Done, Json, JsonBody, MayRead};
+use crate::peer::Caller;
 use crate::state::Daemon;
 
 pub(super) async fn health(State(daemon): State<Daemon>) -> Json<HealthResponse> {
@@ -34,35 +31,6 @@ pub(super) async fn document() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], openapi::text()).into_response()
 }
 
-/// `POST /sign-in/codes`: only over the socket, whose peer is known.
-pub(super) async fn code(
-    State(daemon): State<Daemon>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, HttpFailure> {
-    if !matches!(caller.via, PeerTransport::Socket { .. }) {
-        return Err(ApiProblem::new(
-            ProblemCode::Forbidden,
-            "codes are given only over the socket",
-        )
-        .into());
-    }
-    let Some(address) = daemon.address() else {
-        let detail = "the daemon does not listen on loopback, so there is no page";
-        return Err(ApiProblem::new(ProblemCode::NotNow, detail).into());
-    };
-    let code = daemon.sign_in().code(Instant::now())?.reveal().to_owned();
-    let url = format!("http://127.0.0.1:{}/#code={code}", address.port());
-    Ok((StatusCode::CREATED, Json(SignInCode { code, url })).into_response())
-}
-
-pub(super) async fn sign_in(
-    State(daemon): State<Daemon>,
-    JsonBody(sign_in): JsonBody<SignIn>,
-) -> Answer<SignedIn> {
-    daemon.sign_in().exchange(&sign_in.code, Instant::now())?;
-    Ok(Json(SignedIn { token: daemon.token().reveal().to_owned() }))
-}
-
 pub(super) async fn shutdown(
     State(daemon): State<Daemon>,
     Extension(caller): Extension<Caller>,
@@ -75,7 +43,8 @@ pub(super) async fn shutdown(
 
 pub(super) async fn status(State(daemon): State<Daemon>) -> Json<StatusResponse> {
     let address = daemon.address().map(|address| address.to_string());
-    Json(StatusResponse { address, ..daemon.service.status().await })
+    let lost_port = daemon.lost_port();
+    Json(StatusResponse { address, lost_port, ..daemon.service.status().await })
 }
 
 /// `POST /base-dirs`: lets a folder be known, with its sessions, from now on.

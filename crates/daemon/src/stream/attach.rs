@@ -6,6 +6,7 @@ use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use coven_api::attach::{AttachQuery, SUBPROTOCOL};
+use coven_api::device::DeviceRole;
 use coven_api::{ApiProblem, ProblemCode};
 use coven_service::Terminal;
 
@@ -43,8 +44,8 @@ pub(super) async fn attach(
     let terminal = service.terminal(&session, &task).await?;
     let (session, attempt) = (terminal.session().clone(), terminal.attempt().clone());
     let seat = streams.keyboards.join(session, attempt, &name(&headers));
-    // An agent may look at others, and never answers for a person.
-    let may_type = !query.read_only.unwrap_or(false) && caller.may_change().is_ok();
+    // An agent, or a device that may only look, never answers for a person.
+    let may_type = !query.read_only.unwrap_or(false) && caller.may(DeviceRole::Answer).is_ok();
     if may_type && query.take.unwrap_or(false) {
         seat.take();
     } else if may_type {

@@ -225,7 +225,7 @@ impl Drop for Mounted {
 }
 
 /// Lets this process have as many connections as it may.
-fn more_files() {
+pub(crate) fn more_files() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     let room = rustix::process::Rlimit { current: limit.maximum, ..limit };
     rustix::process::setrlimit(rustix::process::Resource::Nofile, room).unwrap();

@@ -10,6 +10,7 @@
 mod auto;
 mod catalogue;
 mod chaos;
+mod devices;
 mod documents;
 mod events;
 mod hooks;
@@ -23,6 +24,7 @@ mod restart;
 mod routes;
 mod schemathesis;
 mod security;
+mod strangers;
 mod stream_attach;
 mod stream_ipc;
 mod stream_sse;

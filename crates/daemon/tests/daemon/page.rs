@@ -3,6 +3,7 @@
 mod access;
 mod attention;
 mod browser;
+mod impostor;
 mod journeys;
 mod measure;
 mod recovery;
@@ -63,7 +64,7 @@ async fn signed_in(daemon: &Daemon<'_>) -> Browser {
 }
 
 async fn sign_in(browser: &Browser, daemon: &Daemon<'_>) {
-    let code = daemon.client.sign_in_code().await.unwrap();
+    let code = daemon.code().await;
     browser.go(&code.url).await;
     browser.sees("Connected").await;
 }

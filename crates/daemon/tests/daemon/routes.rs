@@ -32,7 +32,15 @@ fn body(route: &ApiRoute) -> Value {
         "setTrust" => json!({"baseDir": "/nowhere/at/all", "trusted": true}),
         "openBaseDir" => json!({"baseDir": "/nowhere/at/all"}),
         "acceptPolicy" => json!({"digest": "wrong"}),
-        "signIn" => json!({"code": "wrong"}),
+        "askChallenge" => json!({"nonce": "A".repeat(43)}),
+        "addDevice" => json!({"name": "robot"}),
+        "signIn" => json!({
+            "code": "wrong", "publicKey": "key", "signature": "none",
+            "challenge": {
+                "port": 1, "clientNonce": "a", "daemonNonce": "b", "issued": 1,
+                "daemonKey": "key", "signature": "none",
+            },
+        }),
         _ => json!({}),
     }
 }
@@ -66,7 +74,9 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             "/workflows" | "/grimoires/{name}" => ProblemCode::GrimoireNotFound,
             "/trust" | "/base-dirs" => ProblemCode::BadBaseDir,
             "/policy" => ProblemCode::StaleDigest,
-            "/sign-in" => ProblemCode::Unauthorized,
+            // Over the socket nobody needs to.
+            "/sign-in" | "/sign-in/challenge" => ProblemCode::NotNow,
+            "/devices/{name}" => ProblemCode::DeviceNotFound,
             other => panic!("{other} answers {told:?}"),
         };
         assert_eq!(told.code, expected, "{}", route.name);

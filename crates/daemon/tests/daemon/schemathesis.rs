@@ -4,6 +4,7 @@
 use std::fs;
 use std::process::Command;
 
+use coven_api::device::DeviceRole;
 use coven_api::workflow::StartWorkflow;
 use coven_model::AutoAnswer;
 use coven_model::WorkflowStatus;
@@ -32,12 +33,10 @@ async fn made_up_requests_get_only_the_answers_that_the_document_names() {
     let document = daemon.raw("GET", "/openapi.json").send().await.unwrap().text().await.unwrap();
     fs::write(folder.join("openapi.json"), document).unwrap();
     fs::write(folder.join("schemathesis.toml"), settings(&asking)).unwrap();
-    let (address, token) = (daemon.address().await, home.token());
+    let (address, token) = (daemon.address().await, daemon.token(DeviceRole::Full).await);
     let mut command = Command::new(program);
     command
         .args(["run", "openapi.json", "--checks", "all", "--continue-on-failure"])
-        // It ends the daemon, as it should.
-        .args(["--exclude-path", "/shutdown"])
         .args(["--url", &format!("http://{address}"), "--request-timeout", "5"])
         .args(["--header", &format!("Authorization: Bearer {token}")])
         .args(more.split_whitespace())

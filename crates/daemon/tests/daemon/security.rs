@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 
 use coven_api::ProblemCode;
+use coven_api::device::DeviceRole;
 use coven_model::WorkflowStatus;
-use serde_json::json;
 
 use crate::http::{Request, Response, Server};
 use crate::support::{Daemon, Home, agent_program, problem, until};
@@ -20,7 +20,7 @@ impl Web {
     async fn of(daemon: &Daemon<'_>) -> Self {
         let address = daemon.address().await;
         assert!(address.ip().is_loopback());
-        Self { address, port: address.port(), token: daemon.home.token() }
+        Self { address, port: address.port(), token: daemon.token(DeviceRole::Full).await }
     }
 
     fn request(&self, method: &str, path: &str) -> Request {
@@ -43,6 +43,7 @@ impl Web {
 async fn other_users_cannot_read_what_lets_one_in() {
     let home = Home::new();
     let daemon = home.daemon().await;
+    let token = daemon.token(DeviceRole::Look).await;
     let mode = |name: &str| {
         std::fs::metadata(home.state().join(name)).unwrap().permissions().mode() & 0o777
     };
@@ -50,25 +51,33 @@ async fn other_users_cannot_read_what_lets_one_in() {
         ("", 0o700),
         ("run", 0o700),
         ("run/coven.sock", 0o600),
-        ("token", 0o600),
+        ("daemon.key", 0o600),
+        ("port.json", 0o600),
+        ("devices.json", 0o600),
         ("daemon.log", 0o600),
         ("run/daemon.lock", 0o600),
     ] {
         assert_eq!(mode(name), expected, "{name}");
     }
-    assert!(home.token().len() >= 43, "256 bits");
-    drop(daemon);
-    // A token that others could have read is not used again.
-    let old = home.token();
-    let token = home.state().join("token");
-    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let _daemon = home.daemon().await;
-    assert_ne!(home.token(), old);
-    assert_eq!(mode("token"), 0o600);
+    assert!(token.len() >= 43, "256 bits");
+    let read = |name: &str| std::fs::read_to_string(home.state().join(name)).unwrap();
+    assert!(!read("devices.json").contains(&token), "what is kept lets nobody in");
+    // A key that others could have read is not used again.
+    let old = read("daemon.key");
+    assert!(daemon.stop().await.success());
+    let key = home.state().join("daemon.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let daemon = home.daemon().await;
+    assert_ne!(read("daemon.key"), old);
+    assert_eq!(mode("daemon.key"), 0o600);
+    // Tokens of programs outlive the daemon, and only their own.
+    let client = daemon.tcp_with(token).await;
+    client.status().await.unwrap();
+    assert!(!home.state().join("token").exists());
 }
 
 #[tokio::test]
-async fn over_tcp_nothing_is_answered_without_the_token() {
+async fn over_tcp_nothing_is_answered_without_a_device() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let web = Web::of(&daemon).await;
@@ -204,33 +213,6 @@ async fn a_token_in_a_url_is_refused_and_never_logged() {
     assert!(!home.log().contains(&web.token));
 }
 
-#[tokio::test]
-async fn a_page_signs_in_with_a_code_once_and_codes_are_given_only_over_the_socket() {
-    let home = Home::new();
-    let daemon = home.daemon().await;
-    let web = Web::of(&daemon).await;
-    let (right, own) = (web.bearer(), format!("http://127.0.0.1:{}", web.port));
-    let made = web.send("POST", "/sign-in/codes", &[("authorization", &right)]).await;
-    assert_eq!(problem(made).await.code, ProblemCode::Forbidden);
-    let code = daemon.client.sign_in_code().await.unwrap();
-    assert!(code.url.starts_with(&own) && code.url.contains("/#code="), "{}", code.url);
-    assert!(!code.url.contains(&web.token));
-    let sign_in = |code: String| {
-        let request = web.request("POST", "/sign-in");
-        let request = request.header("origin", own.clone()).header("sec-fetch-site", "same-origin");
-        request.json(&json!({"code": code})).send()
-    };
-    let signed = sign_in(code.code.clone()).await.unwrap();
-    let token: serde_json::Value = signed.json().await.unwrap();
-    assert_eq!(token["token"], web.token);
-    assert_eq!(problem(sign_in(code.code).await.unwrap()).await.code, ProblemCode::Unauthorized);
-    let mut last = ProblemCode::Unauthorized;
-    for _ in 0..20 {
-        last = problem(sign_in("guess".to_owned()).await.unwrap()).await.code;
-    }
-    assert_eq!(last, ProblemCode::TooMany);
-}
-
 /// What an agent can try with the socket in its hand: `curl` is not everywhere, bash is.
 const TRY: &str = r#"
 request() { # method path body
@@ -254,7 +236,7 @@ async fn an_agent_may_look_and_may_not_decide_finish_or_start_anything() {
     let home = Home::new();
     let daemon = home.daemon().await;
     let script = format!(
-        "{TRY}\n{{ request GET /workflows; request POST /workflows '{{\"grimoire\":\"demo\"}}'; request POST /shutdown '{{}}'; request DELETE /workflows/x; request POST /sign-in/codes; request POST /trust '{{}}'; env -u COVEN_JOB setsid bash -c \"$(declare -f request); request POST /shutdown '{{}}'\"; }} > said.txt 2>&1"
+        "{TRY}\n{{ request GET /workflows; request POST /workflows '{{\"grimoire\":\"demo\"}}'; request POST /shutdown '{{}}'; request DELETE /workflows/x; request POST /sign-in/codes; request POST /devices '{{\"name\":\"x\"}}'; request POST /trust '{{}}'; env -u COVEN_JOB setsid bash -c \"$(declare -f request); request POST /shutdown '{{}}'\"; }} > said.txt 2>&1"
     );
     std::fs::write(home.base().join("try.sh"), script).unwrap();
     let mut start = daemon.definition("name: sneaky\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'bash try.sh'}\n");
@@ -265,7 +247,7 @@ async fn an_agent_may_look_and_may_not_decide_finish_or_start_anything() {
     let said = std::fs::read_to_string(home.base().join("said.txt")).unwrap();
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
     assert_eq!(lines[0], "200", "looking is fine: {said}");
-    assert_eq!(lines[1..], ["403 agent-may-not"; 6], "{said}");
+    assert_eq!(lines[1..], ["403 agent-may-not"; 7], "{said}");
 }
 
 #[tokio::test]
@@ -276,7 +258,7 @@ async fn an_agent_that_stole_the_token_may_not_either() {
     let script = r#"
 import socket, os
 s = socket.create_connection(("127.0.0.1", int(os.environ["PORT"])))
-token = open(os.environ["TOKEN_FILE"]).read()
+token = os.environ["TOKEN"]
 s.sendall(f"POST /shutdown HTTP/1.1\r\nhost: 127.0.0.1:{os.environ['PORT']}\r\nauthorization: Bearer {token}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n".encode())
 data = b""
 while True:
@@ -289,7 +271,7 @@ open("said.txt", "wb").write(data)
     let mut start = daemon.definition("name: thief\ndescription: x\nsteps:\n  - {name: a, type: script, command: 'python3 try.py'}\n");
     let env = start.env.as_mut().unwrap();
     env.insert("PORT".to_owned(), web.port.to_string());
-    env.insert("TOKEN_FILE".to_owned(), home.state().join("token").display().to_string());
+    env.insert("TOKEN".to_owned(), web.token.clone());
     let started = daemon.start(&start).await;
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
     let said = std::fs::read_to_string(home.base().join("said.txt")).unwrap();

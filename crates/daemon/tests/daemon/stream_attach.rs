@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use coven_api::attach::{AttachQuery, BEARER_SUBPROTOCOL, FromDaemon, FromViewer, SUBPROTOCOL};
 use coven_api::client::{FromTerminal, TerminalConnection};
+use coven_api::device::DeviceRole;
 use coven_api::task::AttemptQuery;
 use coven_api::workflow::{ActionRequest, StartedSession};
 use coven_api::{ApiClient, DaemonAddress, ProblemCode};
@@ -375,7 +376,7 @@ async fn a_page_shows_its_token_among_the_subprotocols_and_is_answered_with_the_
         SocketError::Http(response) => response.status().as_u16(),
         other => panic!("{other}"),
     };
-    let bearer = format!("{BEARER_SUBPROTOCOL}{}", home.token());
+    let bearer = format!("{BEARER_SUBPROTOCOL}{}", daemon.token(DeviceRole::Full).await);
     let both = format!("{SUBPROTOCOL}, {bearer}");
     let ours = Some(format!("http://{address}"));
     let (_socket, response) = connect(both.clone(), ours.clone()).await.unwrap();

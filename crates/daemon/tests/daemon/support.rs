@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use coven_api::device::{AddDevice, DeviceRole, MakeSignInCode, SignInCode};
 use coven_api::intervention::{InterventionItem, InterventionQuery};
 use coven_api::problem::MEDIA_TYPE;
 use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition, WorkflowDetails};
@@ -80,10 +81,6 @@ impl Home {
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.state().join("run/coven.sock")
-    }
-
-    pub(crate) fn token(&self) -> String {
-        std::fs::read_to_string(self.state().join("token")).unwrap()
     }
 
     /// A small environment, with everything the agents keep in the home.
@@ -239,8 +236,25 @@ impl Daemon<'_> {
     }
 
     pub(crate) async fn tcp(&self) -> ApiClient {
-        let (address, token) = (self.address().await, self.home.token());
+        self.tcp_with(self.token(DeviceRole::Full).await).await
+    }
+
+    /// A client over TCP that shows this token.
+    pub(crate) async fn tcp_with(&self, token: String) -> ApiClient {
+        let address = self.address().await;
         ApiClient::new(DaemonAddress::Tcp { address, token }).unwrap()
+    }
+
+    /// The token of a new program, whose name is its role and a number.
+    pub(crate) async fn token(&self, role: DeviceRole) -> String {
+        let devices = self.client.devices().await.unwrap().devices.len();
+        let name = format!("{}-{devices}", role.as_str());
+        self.client.add_device(&AddDevice { name, role }).await.unwrap().token
+    }
+
+    /// A code for a browser.
+    pub(crate) async fn code(&self) -> SignInCode {
+        self.client.sign_in_code(&MakeSignInCode::default()).await.unwrap()
     }
 
     /// A request over the socket, without anything added to it.

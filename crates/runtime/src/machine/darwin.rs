@@ -114,6 +114,10 @@ pub(super) fn connected_process(_: SocketAddr, _: SocketAddr) -> io::Result<Opti
     Err(unsupported("finding the process behind a loopback connection"))
 }
 
+pub(super) fn connected_user(_: SocketAddr, _: SocketAddr) -> io::Result<Option<u32>> {
+    Err(unsupported("finding the user behind a loopback connection"))
+}
+
 pub(super) fn landlock_version() -> Option<i32> {
     None
 }

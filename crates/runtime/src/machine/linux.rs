@@ -96,20 +96,52 @@ pub(super) fn connected_process(peer: SocketAddr, local: SocketAddr) -> io::Resu
     }))
 }
 
+pub(super) fn connected_user(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<u32>> {
+    let found = connection_entry(peer, local)?;
+    // A socket without a number was closed, and then no user is told any more.
+    Ok(found.filter(|entry| entry.inode != 0).map(|entry| entry.user))
+}
+
 /// The number of the client's socket, from the system's table of connections.
 fn inode_of(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<u64>> {
+    Ok(connection_entry(peer, local)?.map(|entry| entry.inode))
+}
+
+/// What the system's tables of connections say about one.
+struct ConnectionEntry {
+    user: u32,
+    inode: u64,
+}
+
+/// The client's end of a connection. A client may use a socket for both versions of the protocol,
+/// which stands in a table of its own.
+fn connection_entry(peer: SocketAddr, local: SocketAddr) -> io::Result<Option<ConnectionEntry>> {
     let (SocketAddr::V4(peer), SocketAddr::V4(local)) = (peer, local) else { return Ok(None) };
-    let written = |address: std::net::SocketAddrV4| {
+    let written = |address: std::net::SocketAddrV4, mapped: &str| {
         // As the system writes it: the bytes of the address in the machine's own order.
-        format!("{:08X}:{:04X}", u32::from_ne_bytes(address.ip().octets()), address.port())
+        let ip = u32::from_ne_bytes(address.ip().octets());
+        format!("{mapped}{ip:08X}:{:04X}", address.port())
     };
-    let (from, to) = (written(peer), written(local));
-    let table = fs::read_to_string("/proc/net/tcp")?;
-    Ok(table.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let ours = *fields.get(1)? == from && *fields.get(2)? == to;
-        ours.then(|| fields.get(9)?.parse().ok())?
-    }))
+    let mapped = format!("{:016X}{:08X}", 0, u32::from_ne_bytes([0, 0, 0xff, 0xff]));
+    for (table, mapped) in [("/proc/net/tcp", ""), ("/proc/net/tcp6", mapped.as_str())] {
+        let text = match fs::read_to_string(table) {
+            // A system without the newer protocol has no table of it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !mapped.is_empty() => continue,
+            read => read?,
+        };
+        let (from, to) = (written(peer, mapped), written(local, mapped));
+        let found = text.lines().skip(1).find_map(|line| {
+            let mut fields = line.split_whitespace().skip(1);
+            let ours = fields.next()? == from && fields.next()? == to;
+            let user = ours.then(|| fields.nth(4)?.parse().ok())??;
+            let inode = fields.nth(1)?.parse().ok()?;
+            Some(ConnectionEntry { user, inode })
+        });
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 pub(super) fn landlock_version() -> Option<i32> {

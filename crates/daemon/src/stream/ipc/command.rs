@@ -1,6 +1,7 @@
 //! What interfaces can ask for. Each command does what a route does, under another name.
 
 use coven_api::catalogue::BaseDirQuery;
+use coven_api::device::DeviceRole;
 use coven_api::ipc::{COMMANDS, IpcAnswer, IpcCommand};
 use coven_api::task::{ScreenSize, TypeRequest};
 use coven_api::workflow::{ActionRequest, ListQuery, StartWorkflow};
@@ -70,9 +71,11 @@ async fn carry_out(
     command: &str,
     args: Value,
 ) -> Result<Value, HttpFailure> {
-    if !matches!(command, "adapter:list" | "session:list" | "session:load") {
-        caller.may_change()?;
-    }
+    caller.may(match command {
+        "adapter:list" | "session:list" | "session:load" => DeviceRole::Look,
+        "task:interact" | "task:resize" => DeviceRole::Answer,
+        _ => DeviceRole::Full,
+    })?;
     let by = caller.name();
     match command {
         "workflow:execute" => {

@@ -146,3 +146,30 @@ async fn pictures_of_the_page() {
         daemon.client.cancel(&id, &coven_api::workflow::ActionRequest::default()).await.ok();
     }
 }
+
+#[tokio::test]
+#[ignore = "makes pictures; `cargo xtask screenshots` runs it"]
+async fn pictures_of_signing_in() {
+    let home = home_with_port();
+    let daemon = home.daemon().await;
+    let address = daemon.address().await;
+    let browser = super::Browser::open(1440, 900).await;
+    browser.go(&format!("http://{address}/")).await;
+    browser.sees("Sign in to Coven").await;
+    shoot(&browser, "sign-in").await;
+    browser.visit(&format!("#code={}.{}", "A".repeat(43), "A".repeat(22))).await;
+    browser.waits("it is told", "document.querySelector('.wrong')").await;
+    shoot(&browser, "sign-in-wrong").await;
+    super::sign_in(&browser, &daemon).await;
+    let name = daemon.client.devices().await.unwrap().devices[0].name.clone();
+    daemon.client.remove_device(&name).await.unwrap();
+    browser.sees("was removed").await;
+    shoot(&browser, "sign-in-removed").await;
+    super::sign_in(&browser, &daemon).await;
+    daemon.kill();
+    // A daemon of another home answers on the port.
+    let other = super::home_with(&format!("port: {}\n", address.port()));
+    let _stranger = other.daemon().await;
+    browser.sees("This is not your daemon").await;
+    shoot(&browser, "not-the-daemon").await;
+}

@@ -1,5 +1,7 @@
 //! Starting from the page: one agent, a file with a definition, what a folder brings along.
 
+use coven_api::catalogue::BaseDirQuery;
+use coven_api::system::SetTrust;
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -92,15 +94,16 @@ async fn what_a_folder_brings_along_runs_once_somebody_has_looked_at_it() {
     browser
         .waits("it cannot be started", "document.querySelector('.form-end button').disabled")
         .await;
-    // The file changes while the page shows it: what is agreed to is what was shown.
-    std::fs::write(&own, OWN.replace("touch ran", "touch evil")).unwrap();
-    browser.press("I have looked").await;
-    browser.waits("it is told", "document.querySelector('.trust .wrong')").await;
-    std::fs::write(&own, OWN).unwrap();
-    browser.visit("#/").await;
-    browser.visit("#/new/own").await;
-    browser.fill("input[list=base-dirs]", &home.base().display().to_string()).await;
-    browser.press("I have looked").await;
+    // A browser cannot agree; it says how, and sees when it was done.
+    browser.sees(&format!("coven trust {}", home.base().display())).await;
+    browser.press("I have agreed").await;
+    browser.sees("This folder is not trusted").await;
+    let base_dir = home.base().display().to_string();
+    let query = BaseDirQuery { base_dir: Some(base_dir.clone()) };
+    let digest = daemon.client.trust(&query).await.unwrap().digest;
+    let agree = SetTrust { base_dir, trusted: true, digest, owners: None };
+    daemon.client.set_trust(&agree).await.unwrap();
+    browser.press("I have agreed").await;
     browser.sees_no("This folder is not trusted").await;
     browser.press("Start run").await;
     let id = opened(&browser).await;
