@@ -31,6 +31,10 @@ fn body(route: &ApiRoute) -> Value {
         "postEvent" => json!({"type": "something.happened"}),
         "setTrust" => json!({"baseDir": "/nowhere/at/all", "trusted": true}),
         "openBaseDir" => json!({"baseDir": "/nowhere/at/all"}),
+        "importSession" => json!({
+            "baseDir": "/nonexistent", "session": "01890a5d-ac96-774b-bcce-b302099a8057",
+            "digest": "0",
+        }),
         "acceptPolicy" => json!({"digest": "wrong"}),
         "askChallenge" => json!({"nonce": "A".repeat(43)}),
         "addDevice" => json!({"name": "robot"}),
@@ -72,7 +76,7 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             path if path.starts_with("/workflows/") => ProblemCode::WorkflowNotFound,
             path if path.starts_with("/interventions/") => ProblemCode::InterventionNotFound,
             "/workflows" | "/grimoires/{name}" => ProblemCode::GrimoireNotFound,
-            "/trust" | "/base-dirs" => ProblemCode::BadBaseDir,
+            "/trust" | "/base-dirs" | "/import" => ProblemCode::BadBaseDir,
             "/policy" => ProblemCode::StaleDigest,
             // Over the socket nobody needs to.
             "/sign-in" | "/sign-in/challenge" => ProblemCode::NotNow,

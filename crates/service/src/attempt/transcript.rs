@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 10_000;
 
 /// How the agent of a task writes, as its adapter says now. Reads files and blocks.
 pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat {
-    let base = access.folder.ancestors().find(|path| path.ends_with(".coven"));
+    let base = access.log.ancestors().find(|path| path.ends_with(".coven"));
     let loaded = base.and_then(Path::parent).and_then(|base| {
         let trust = service.trust_of_blocking(base).ok()?;
         let adapters = service.context().catalogue_folders(base, &trust).adapters();
