@@ -115,7 +115,8 @@ pub(crate) async fn start(client: &ApiClient) -> Result<(DaemonStart, VersionRes
 
 /// An agent may look at what is there, and be the parent of nothing.
 pub(crate) fn not_inside_agent() -> Result {
-    if !coven_daemon::inside_agent() {
+    let state_dir = folders::places().ok().map(|places| places.state_dir);
+    if !coven_daemon::inside_agent(state_dir.as_deref()) {
         return Ok(());
     }
     let message = "the daemon does not run, and an agent may not start it";

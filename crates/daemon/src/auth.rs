@@ -38,7 +38,7 @@ pub(crate) async fn authenticate(
         Ok(admitted) => admitted,
         Err(problem) => return respond(&problem),
     };
-    match identify(admitted).await {
+    match identify(&daemon, admitted).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
@@ -92,15 +92,14 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
     Ok(Admitted { via, device, access, changes, acts })
 }
 
-async fn identify(admitted: Admitted) -> Result<Caller, ApiProblem> {
+async fn identify(daemon: &Daemon, admitted: Admitted) -> Result<Caller, ApiProblem> {
     let Admitted { via, device, access, changes, acts } = admitted;
-    let caller = match via {
+    let registry = daemon.service.holders();
+    let caller = if changes {
         // A search through all processes would hold up others on this thread.
-        PeerTransport::Tcp { .. } if changes => {
-            let looked = tokio::task::spawn_blocking(move || Caller::new(via, device, true)).await;
-            looked.map_err(|error| ApiProblem::new(ProblemCode::Internal, error.to_string()))?
-        }
-        via => Caller::new(via, device, changes),
+        coven_service::blocking_work(move || Caller::new(via, device, true, &registry)).await
+    } else {
+        Caller::new(via, device, false, &registry)
     };
     if acts {
         caller.may_change()?;

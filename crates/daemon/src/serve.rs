@@ -55,11 +55,13 @@ struct DaemonNote {
 /// Runs the daemon until it is told to stop. Must be called within a tokio runtime that has
 /// everything.
 pub async fn serve(options: Options) -> Result<(), Error> {
-    if crate::peer::inside_agent() {
+    let places = options.places.clone();
+    let state_dir = places.state_dir.clone();
+    let inside = move || crate::peer::inside_agent(Some(&state_dir));
+    if coven_service::blocking_work(inside).await {
         return Err(Error::InsideAgent);
     }
     make_room();
-    let places = options.places.clone();
     for folder in [places.state_dir.clone(), places.run_dir()] {
         private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
     }

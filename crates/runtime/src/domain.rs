@@ -52,11 +52,20 @@ pub struct SpawnConfig {
     pub job: String,
 }
 
-/// Confinement: reading everywhere, writing only below these paths.
+/// Confinement. In any case signals and abstract sockets reach only processes that are confined
+/// together with this one, and no program gains rights by being started (`sudo`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// Files and directories that may be written.
+    /// Nothing else is confined: files and connections stay as they are.
+    pub signals_only: bool,
+    /// Files and directories that may be written. All others may only be read.
     pub write: Vec<PathBuf>,
+    /// Files and directories that may not be read either.
+    pub hide: Vec<PathBuf>,
+    /// Files and directories in hidden ones that may be read all the same.
+    pub show: Vec<PathBuf>,
+    /// TCP ports that may be connected to; nothing for all.
+    pub ports: Option<Vec<u16>>,
 }
 
 /// Which of a pane's streams bytes came from. A terminal has only `Output`.

@@ -8,7 +8,9 @@ mod changes;
 mod folder;
 mod pane;
 pub mod protocol;
+mod registry;
 mod request;
+mod secret;
 mod server;
 mod snap;
 mod start;
@@ -21,6 +23,7 @@ pub use adopt::{AdoptError, Adopted, adopt, take_back};
 pub use changes::FolderChanges;
 pub use folder::{FolderError, HolderExit, HolderFolder, SpawnRecord};
 pub use pane::HolderPane;
+pub use registry::{HolderEntry, HolderRegistry};
 pub use request::{BadRequest, HoldRequest, HoldVerb};
 pub use server::{HoldError, hold, snap};
 pub use snap::{RebuiltScreen, SNAP_EVERY, ScreenSnap, rebuild};
@@ -34,6 +37,7 @@ use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
 #[derive(Clone, Debug)]
 pub struct HolderDomain {
     program: PathBuf,
+    registry: Option<HolderRegistry>,
     /// Holders we started; those that have ended are taken note of at the next start.
     holders: Arc<Mutex<Vec<Child>>>,
 }
@@ -41,7 +45,14 @@ pub struct HolderDomain {
 impl HolderDomain {
     /// A domain whose holders are this program, called with `hold` as its first argument.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), holders: Arc::default() }
+        Self { program: program.into(), registry: None, holders: Arc::default() }
+    }
+
+    /// The same with a list in which every holder is written down before it starts anything.
+    /// Without one a holder cannot tell whether a client is another job.
+    #[must_use]
+    pub fn with_registry(self, registry: HolderRegistry) -> Self {
+        Self { registry: Some(registry), ..self }
     }
 
     fn remember(&self, holder: Child) {
@@ -57,7 +68,7 @@ impl Domain for HolderDomain {
     }
 
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
-        let (holder, pane) = start::start(&self.program, config)?;
+        let (holder, pane) = start::start(&self.program, self.registry.as_ref(), config)?;
         self.remember(holder);
         Ok(Box::new(pane))
     }

@@ -64,6 +64,7 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
     let confinement = config.sandbox.as_ref().map(|sandbox| Confinement::prepare(sandbox, own));
     let mut confinement = confinement.transpose()?;
     let on_terminal = terminal.is_some();
+    let limit = machine::job_limit();
     let parent = rustix::process::getpid();
     system::before_exec(&mut command, move || {
         setsid()?;
@@ -75,6 +76,9 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
         }
         system::reset_signals();
         machine::close_on_exec()?;
+        if let Some(limit) = limit {
+            machine::lower_limit(limit)?;
+        }
         if let Some(confinement) = confinement.take() {
             confinement.enforce()?;
         }

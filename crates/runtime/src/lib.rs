@@ -4,6 +4,7 @@
 pub mod domain;
 pub mod hold;
 mod launch;
+pub mod lineage;
 mod local;
 pub mod machine;
 pub mod mock;

@@ -118,6 +118,23 @@ pub fn terminal_limits() -> io::Result<TerminalLimits> {
     system::terminal_limits()
 }
 
+/// The hard limit that jobs get, lower than that of this process. Only the superuser can raise it
+/// again, so that a process with a higher one is no descendant of a job. Nothing where the system
+/// has no such limit.
+pub fn job_limit() -> Option<u64> {
+    system::job_limit()
+}
+
+/// The hard limit of another process that [`job_limit`] is about.
+pub fn limit_of(pid: i32) -> Option<u64> {
+    system::limit_of(pid)
+}
+
+/// Gives this process the limit of a job. Safe between fork and exec.
+pub(crate) fn lower_limit(limit: u64) -> io::Result<()> {
+    system::lower_limit(limit)
+}
+
 /// Who is at the other end of a unix socket.
 pub fn socket_peer(socket: impl AsFd) -> io::Result<SocketPeer> {
     system::socket_peer(socket.as_fd())

@@ -65,6 +65,41 @@ impl Identity {
     }
 }
 
+/// All processes that run, as they were at one look.
+pub(crate) struct ProcessTable(BTreeMap<i32, ProcessInfo>);
+
+impl ProcessTable {
+    pub(crate) fn read() -> Self {
+        Self(all())
+    }
+
+    /// Everything a process started that still runs, and what that started, without itself.
+    pub(crate) fn descendants(&self, root: i32) -> Vec<Identity> {
+        let Self(all) = self;
+        let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        for (pid, info) in all {
+            children.entry(info.parent).or_default().push(*pid);
+        }
+        let mut found = vec![root];
+        let mut next = 0;
+        while let Some(parent) = found.get(next) {
+            next += 1;
+            if let Some(started) = children.remove(parent) {
+                found.extend(started);
+            }
+        }
+        found[1..]
+            .iter()
+            .filter_map(|pid| Some(Identity { pid: *pid, start: all.get(pid)?.start }))
+            .collect()
+    }
+
+    /// Whether this very process was among them.
+    pub(crate) fn has(&self, process: Identity) -> bool {
+        self.0.get(&process.pid).is_some_and(|info| info.start == process.start)
+    }
+}
+
 /// Every running process with its parent and session.
 fn all() -> BTreeMap<i32, ProcessInfo> {
     let pids = machine::process_ids().unwrap_or_default().into_iter();
@@ -110,17 +145,7 @@ fn follow_orphans(
 /// Everything a process started that still runs, and what that started, without itself. Those
 /// whose parent has ended are found only if they were handed to this process (a subreaper).
 pub(crate) fn descendants(root: i32) -> Vec<Identity> {
-    let all = all();
-    let mut found = vec![root];
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        next += 1;
-        found.extend(all.iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| *pid));
-    }
-    found[1..]
-        .iter()
-        .filter_map(|pid| Some(Identity { pid: *pid, start: all.get(pid)?.start }))
-        .collect()
+    ProcessTable::read().descendants(root)
 }
 
 /// Everything in the session of a process, wherever its parents are.

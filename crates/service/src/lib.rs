@@ -30,6 +30,7 @@ mod error;
 mod events;
 mod find;
 mod folder;
+mod holder_watch;
 mod hooks;
 mod import;
 mod interventions;
@@ -55,6 +56,7 @@ pub use attempt::{Recording, TaskOutput};
 pub use config::{
     ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
 };
+pub use coven_orchestrator::blocking as blocking_work;
 pub use coven_orchestrator::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, LiveEvent, PublishedEvent,
 };
@@ -62,8 +64,9 @@ pub use coven_runner::{
     RunnerEvent as TerminalEvent, RunnerSubscription as TerminalSubscription,
     RunnerUpdate as TerminalUpdate,
 };
-pub use coven_runtime::machine;
+pub use coven_runtime::hold::HolderRegistry;
 pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
+pub use coven_runtime::{lineage, machine};
 pub use device_store::{DeviceCredential, DeviceError, DeviceRecord, DeviceStore};
 pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};

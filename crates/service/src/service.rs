@@ -17,6 +17,7 @@ use coven_orchestrator::{
     AdmissionPause, AdmissionQueue, DEFAULT_SLOTS, Feed, JournalWriter, Orchestrator,
 };
 use coven_runner::catch_panic;
+use coven_runtime::hold::HolderRegistry;
 use coven_store::{BaseDir, Registered, SessionAuthority};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
@@ -110,6 +111,11 @@ impl Service {
             stop_agents: AtomicBool::new(false),
         };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The holders of this user's jobs.
+    pub fn holders(&self) -> HolderRegistry {
+        HolderRegistry::new(&self.context().places.state_dir)
     }
 
     /// Takes note of every base directory that is registered, and opens those whose sessions were

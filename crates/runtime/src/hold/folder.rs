@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::secret::HolderSecret;
 use crate::domain::ExitStatus;
 use crate::machine;
 use crate::processes::{Identity, TreeEnding};
@@ -34,6 +35,9 @@ const CLAIM: &str = "claim";
 
 /// Where the holder listens.
 const SOCKET: &str = "sock";
+
+/// What a client of the holder must know.
+const SECRET: &str = "secret";
 
 /// The file that becomes the record of the end.
 const EXIT_DRAFT: &str = "exit.json.new";
@@ -77,6 +81,9 @@ pub struct SpawnRecord {
     /// What confines the process, if anything was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Enforcement>,
+    /// Whether the kernel keeps the process from signalling others, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scoped: Option<bool>,
     /// Names the start, so that a holder which comes late knows whether it is still the one that is
     /// wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,6 +272,23 @@ impl HolderFolder {
     /// Takes the socket away.
     pub(crate) fn remove_socket(&self) -> Result<(), FolderError> {
         Ok(self.open()?.remove(SOCKET)?)
+    }
+
+    /// Keeps the secret of the holder for the next daemon. What was under its name loses it.
+    pub(super) fn write_secret(&self, secret: &HolderSecret) -> Result<(), FolderError> {
+        let folder = self.open()?;
+        let mut file = folder.create_anew(SECRET)?;
+        let written = file.write_all(secret.reveal());
+        Ok(written.map_err(|source| folder.error("write", SECRET, source))?)
+    }
+
+    /// The secret of the holder; nothing for one that was started without.
+    pub(super) fn secret(&self) -> Result<Option<HolderSecret>, FolderError> {
+        let folder = self.open()?;
+        let Some(bytes) = folder.read(SECRET)? else { return Ok(None) };
+        let reason = || "it is not as long as a secret".to_owned();
+        let damaged = || FolderError::Damaged { path: self.path.join(SECRET), reason: reason() };
+        HolderSecret::from_bytes(&bytes).ok_or_else(damaged).map(Some)
     }
 
     /// Connects to the holder.

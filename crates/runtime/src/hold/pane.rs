@@ -12,8 +12,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adopt::end_job;
 use super::folder::{HolderExit, HolderFolder};
-use super::protocol::{MAX_BODY, ToClient, ToHolder, VERSION};
+use super::protocol::{MAX_BODY, OPEN_VERSION, ToClient, ToHolder, VERSION};
 use crate::domain::{ExitStatus, Pane, ReadOutcome, StopMode};
+use crate::machine;
 use crate::readiness::{Interest, Selector};
 
 /// Bytes written by us that the holder has not taken yet. More is not accepted.
@@ -61,7 +62,11 @@ impl HolderPane {
     /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
     /// recorded the end may be gone already; then it comes from the tape.
     pub(super) fn connect(folder: &HolderFolder, offset: u64, job: String) -> io::Result<Self> {
-        Self::greet(folder, folder.connect(), offset, job)
+        let connection = folder.connect().and_then(|socket| {
+            expect_holder(folder, &socket)?;
+            Ok(socket)
+        });
+        Self::greet(folder, connection, offset, job)
     }
 
     /// Says hello to a holder. A short job can end at any moment, also between the connection and
@@ -74,8 +79,11 @@ impl HolderPane {
     ) -> io::Result<Self> {
         let greeted = connection.and_then(|mut socket| {
             socket.set_nonblocking(true)?;
+            let known = folder.secret().map_err(io::Error::other)?;
+            let secret = known.as_ref().map(|known| known.reveal()).unwrap_or_default();
+            let version = if secret.is_empty() { OPEN_VERSION } else { VERSION };
             let mut hello = Vec::new();
-            ToHolder::Hello { version: VERSION, offset }.encode(&mut hello);
+            ToHolder::Hello { version, offset, secret }.encode(&mut hello);
             // The first few bytes always fit into a socket's buffer.
             socket.write_all(&hello)?;
             Ok(socket)
@@ -304,6 +312,19 @@ impl HolderPane {
             }
         }
     }
+}
+
+/// Whether the holder that was written down listens there. Another process could have put its own
+/// socket in the place of the holder's, to be told the secret.
+fn expect_holder(folder: &HolderFolder, socket: &UnixStream) -> io::Result<()> {
+    let record = folder.spawn_record().map_err(io::Error::other)?;
+    let Some(holder) = record.and_then(|record| record.holder) else { return Ok(()) };
+    let listener = machine::socket_peer(socket)?;
+    if listener.pid == holder.pid {
+        return Ok(());
+    }
+    let reason = format!("process {} listens in the place of the holder", listener.pid);
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
 impl Pane for HolderPane {

@@ -1,7 +1,7 @@
 //! What a holder and its clients say to each other: frames of a kind, a length and a body, all
 //! numbers little-endian.
 //!
-//! A client begins with [`ToHolder::Hello`] and the offset it has; the holder answers with what
+//! A client begins with [`ToHolder::Hello`], the secret of the holder and the offset it has; the holder answers with what
 //! there is, sends the rest of the output and then what comes, and last how it ended.
 
 use coven_tape::{TapeEvent, TapeRecord};
@@ -9,7 +9,13 @@ use coven_tape::{TapeEvent, TapeRecord};
 use crate::domain::PaneStream;
 
 /// Version of this protocol. Both sides tell theirs and speak the lower one.
-pub const VERSION: u32 = 1;
+///
+/// 2: a hello carries the secret that the holder was started with. A holder that has one hears
+/// nobody who does not know it. A holder that was started without one is greeted as in version 1.
+pub const VERSION: u32 = 2;
+
+/// The version of a hello without a secret.
+pub(crate) const OPEN_VERSION: u32 = 1;
 
 /// Longest body of a frame. A longer one is not from us.
 pub(crate) const MAX_BODY: usize = 256 * 1024;
@@ -20,8 +26,9 @@ const FRAME_HEAD_BYTES: usize = 5;
 /// What a client says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToHolder<'a> {
-    /// The version it speaks and where its copy of the output ends.
-    Hello { version: u32, offset: u64 },
+    /// The version it speaks, where its copy of the output ends, and the holder's secret; none for a
+    /// holder that has none.
+    Hello { version: u32, offset: u64, secret: &'a [u8] },
     /// Bytes for the process.
     Input(&'a [u8]),
     /// Nothing more will be written.
@@ -112,10 +119,11 @@ impl<'a> ToHolder<'a> {
     /// Adds the frame to a buffer. Long input is given as several frames.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Hello { version, offset } => {
-                head(out, b'h', 12);
+            Self::Hello { version, offset, secret } => {
+                head(out, b'h', 12 + secret.len());
                 out.extend_from_slice(&version.to_le_bytes());
                 out.extend_from_slice(&offset.to_le_bytes());
+                out.extend_from_slice(secret);
             }
             Self::Input(bytes) => {
                 for part in bytes.chunks(MAX_BODY) {
@@ -151,12 +159,12 @@ impl<'a> ToHolder<'a> {
         Some(match kind {
             b'h' => {
                 let (version, rest) = number(body)?;
-                let (offset, rest) = number(rest)?;
-                if !rest.is_empty() {
+                let (offset, secret) = number(rest)?;
+                let version = u32::from_le_bytes(version);
+                if version <= OPEN_VERSION && !secret.is_empty() {
                     return None;
                 }
-                let version = u32::from_le_bytes(version);
-                Self::Hello { version, offset: u64::from_le_bytes(offset) }
+                Self::Hello { version, offset: u64::from_le_bytes(offset), secret }
             }
             b'i' => Self::Input(body),
             b'c' if body.is_empty() => Self::CloseInput,
@@ -280,7 +288,8 @@ mod tests {
 
     fn to_holder() -> Vec<ToHolder<'static>> {
         vec![
-            ToHolder::Hello { version: 1, offset: 1 << 40 },
+            ToHolder::Hello { version: 1, offset: 1 << 40, secret: b"" },
+            ToHolder::Hello { version: 2, offset: 7, secret: &[3; 32] },
             ToHolder::Input(b"hello"),
             ToHolder::Input(b""),
             ToHolder::CloseInput,
@@ -340,6 +349,7 @@ mod tests {
         for bad in [
             &b"?\0\0\0\0"[..],
             b"h\x01\0\0\0x",
+            b"h\x0d\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0x",
             b"c\x01\0\0\0x",
             b"r\x03\0\0\0xyz",
             b"s\x09\0\0\0\x02\0\0\0\0\0\0\0\0",

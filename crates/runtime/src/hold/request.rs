@@ -22,6 +22,10 @@ pub struct HoldRequest {
     pub keep: Option<u64>,
     /// The name of the start in the folder's record, which must still be that one.
     pub ticket: Option<String>,
+    /// The secret that clients must know is on standard input.
+    pub has_secret: bool,
+    /// Where holders are written down, so that other jobs are not taken for clients.
+    pub registry: Option<PathBuf>,
     pub argv: Vec<OsString>,
 }
 
@@ -61,9 +65,19 @@ impl HoldRequest {
             Connection::Pipes => args.push("--pipes".into()),
         }
         if let Some(sandbox) = &self.sandbox {
-            args.push("--sandbox".into());
+            args.push(if sandbox.signals_only { "--scope".into() } else { "--sandbox".into() });
             for path in &sandbox.write {
                 args.extend(["--write".into(), path.clone().into()]);
+            }
+            for path in &sandbox.hide {
+                args.extend(["--hide".into(), path.clone().into()]);
+            }
+            for path in &sandbox.show {
+                args.extend(["--show".into(), path.clone().into()]);
+            }
+            if let Some(ports) = &sandbox.ports {
+                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+                args.extend(["--ports".into(), ports.join(",").into()]);
             }
         }
         if let Some(keep) = self.keep {
@@ -71,6 +85,12 @@ impl HoldRequest {
         }
         if let Some(ticket) = &self.ticket {
             args.extend(["--ticket".into(), ticket.into()]);
+        }
+        if self.has_secret {
+            args.push("--secret".into());
+        }
+        if let Some(registry) = &self.registry {
+            args.extend(["--holders".into(), registry.clone().into()]);
         }
         args.push("--".into());
         args.extend(self.argv.iter().cloned());
@@ -87,6 +107,8 @@ impl HoldRequest {
             sandbox: None,
             keep: None,
             ticket: None,
+            has_secret: false,
+            registry: None,
             argv: Vec::new(),
         };
         while let Some(arg) = args.next() {
@@ -96,12 +118,26 @@ impl HoldRequest {
             match name.as_str() {
                 "--job" => request.job = value()?.to_string_lossy().into_owned(),
                 "--ticket" => request.ticket = Some(value()?.to_string_lossy().into_owned()),
+                "--secret" => request.has_secret = true,
+                "--holders" => request.registry = Some(value()?.into()),
                 "--pipes" => request.connection = Connection::Pipes,
                 "--size" => request.connection = Connection::Terminal(size(&value()?)?),
                 "--sandbox" => request.sandbox = Some(request.sandbox.take().unwrap_or_default()),
+                "--scope" => request.sandbox.get_or_insert_default().signals_only = true,
                 "--write" => {
                     let path = PathBuf::from(value()?);
                     request.sandbox.get_or_insert_default().write.push(path);
+                }
+                "--hide" => {
+                    let path = PathBuf::from(value()?);
+                    request.sandbox.get_or_insert_default().hide.push(path);
+                }
+                "--show" => {
+                    let path = PathBuf::from(value()?);
+                    request.sandbox.get_or_insert_default().show.push(path);
+                }
+                "--ports" => {
+                    request.sandbox.get_or_insert_default().ports = Some(ports(&value()?)?);
                 }
                 "--keep" => {
                     let text = value()?.to_string_lossy().into_owned();
@@ -120,6 +156,13 @@ impl HoldRequest {
     }
 }
 
+fn ports(text: &std::ffi::OsStr) -> Result<Vec<u16>, BadRequest> {
+    let text = text.to_string_lossy();
+    let words = text.split(',').filter(|word| !word.is_empty());
+    let ports: Result<Vec<u16>, _> = words.map(str::parse).collect();
+    ports.map_err(|_| BadRequest(format!("{text} are no ports")))
+}
+
 fn size(text: &std::ffi::OsStr) -> Result<GridSize, BadRequest> {
     let text = text.to_string_lossy();
     let parsed = text
@@ -135,9 +178,20 @@ mod tests {
     #[test]
     fn what_is_asked_arrives_as_it_was() {
         for connection in [Connection::Pipes, Connection::Terminal(GridSize::new(120, 40))] {
-            for sandbox in
-                [None, Some(Sandbox::default()), Some(Sandbox { write: vec!["/a b".into()] })]
-            {
+            let sandboxes = [
+                None,
+                Some(Sandbox::default()),
+                Some(Sandbox { write: vec!["/a b".into()], ..Sandbox::default() }),
+                Some(Sandbox { signals_only: true, ..Sandbox::default() }),
+                Some(Sandbox {
+                    hide: vec!["/h".into()],
+                    show: vec!["/h/own".into()],
+                    ports: Some(vec![443, 80]),
+                    ..Sandbox::default()
+                }),
+                Some(Sandbox { ports: Some(Vec::new()), ..Sandbox::default() }),
+            ];
+            for sandbox in sandboxes {
                 let request = HoldRequest {
                     folder: "/some where".into(),
                     job: "session/task/1".into(),
@@ -145,6 +199,8 @@ mod tests {
                     sandbox,
                     keep: Some(99),
                     ticket: Some("17-4".into()),
+                    has_secret: connection == Connection::Pipes,
+                    registry: Some("/state/holders".into()),
                     argv: vec!["sh".into(), "--".into(), "-c".into(), "".into()],
                 };
                 assert_eq!(HoldRequest::from_args(request.to_args()), Ok(request));

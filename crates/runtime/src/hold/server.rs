@@ -21,7 +21,9 @@ use rustix::process::setsid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
 use super::folder::{FolderError, HolderExit, HolderFolder, ReservedExit, SpawnRecord};
+use super::registry::HolderRegistry;
 use super::request::HoldRequest;
+use super::secret::HolderSecret;
 use super::snap::{ScreenSnap, rebuild};
 use super::start::StartReport;
 use crate::domain::{SpawnConfig, SpawnError};
@@ -29,7 +31,7 @@ use crate::launch::{launch, set_nonblocking};
 use crate::machine;
 use crate::processes::Identity;
 
-use clients::Clients;
+use clients::{ClientGate, Clients};
 use job::HeldJob;
 use snapper::Snapper;
 
@@ -83,6 +85,7 @@ impl HoldError {
 /// Holds a process until it and everything it started have ended. Says on `report` whether it
 /// started, as soon as that is known. Environment and working directory are this process's own.
 pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldError> {
+    let registry = request.registry.clone().map(HolderRegistry::at);
     let started = HolderServer::start(request);
     let message = match &started {
         Ok(_) => StartReport::Started,
@@ -94,9 +97,15 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
     line.push(b'\n');
     // The process that started this holder may be gone already; the job goes on.
     best_effort("report the start", report.write_all(&line).and_then(|()| report.flush()));
-    let holder = started?;
-    detach().map_err(HoldError::io("leaving the terminal"))?;
-    holder.run()
+    let done = started.and_then(|holder| {
+        detach().map_err(HoldError::io("leaving the terminal"))?;
+        holder.run()
+    });
+    if let (Some(registry), Ok(own)) = (registry, Identity::own()) {
+        // Nothing of the job is left. An entry that stays is taken for that of a killed holder.
+        best_effort("forget a holder", registry.remove(own));
+    }
+    done
 }
 
 /// Saves the screen of a folder's process, as far as its tape goes.
@@ -198,6 +207,9 @@ impl HolderServer {
         // A hangup means nothing to us, but would end us.
         on_signals(&[SIGHUP]).map_err(HoldError::io("signals"))?;
         let folder = HolderFolder::new(request.folder);
+        let secret = request.has_secret.then(|| HolderSecret::receive(io::stdin()));
+        let secret = secret.transpose().map_err(HoldError::io("reading the secret"))?;
+        let registry = request.registry.map(HolderRegistry::at);
         let config = SpawnConfig {
             argv: request.argv,
             cwd: std::env::current_dir().map_err(HoldError::io("working directory"))?,
@@ -216,7 +228,7 @@ impl HolderServer {
         }
         let tape = coven_tape::TapeWriter::create(folder.path(), options)?;
         let reserved = folder.reserve_exit()?;
-        let clients = Clients::listen(&folder)?;
+        let clients = Clients::listen(&folder, ClientGate::new(secret, registry))?;
         let launched = launch(&config, true)?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
         let job = HeldJob::new(config.job.clone(), launched, tape, config.connection, snapper);
@@ -328,6 +340,7 @@ fn complete_record(folder: &HolderFolder, job: &str, process: Identity) -> Resul
         env: Vec::new(),
         boot_id: boot,
         sandbox: None,
+        scoped: None,
         ticket: None,
         holder: None,
         process: None,

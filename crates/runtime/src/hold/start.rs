@@ -1,6 +1,6 @@
 //! Starting a holder, and hearing from it whether its process started.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::adopt::end_job;
 use super::folder::{FolderError, HolderFolder, SpawnRecord};
 use super::pane::HolderPane;
+use super::registry::HolderRegistry;
 use super::request::HoldRequest;
+use super::secret::HolderSecret;
 use crate::domain::{SpawnConfig, SpawnError};
 use crate::launch;
 use crate::machine;
-use crate::processes::JOB_VARIABLE;
+use crate::processes::{Identity, JOB_VARIABLE};
 use crate::sandbox::Enforcement;
 
 /// A holder says within milliseconds whether its process started; a machine under heavy load may
@@ -38,6 +40,7 @@ pub(super) enum StartReport {
 
 pub(super) fn start(
     program: &Path,
+    registry: Option<&HolderRegistry>,
     config: &SpawnConfig,
 ) -> Result<(Child, HolderPane), SpawnError> {
     launch::check(config)?;
@@ -57,7 +60,15 @@ pub(super) fn start(
     }
     let record = record(config)?;
     folder.write_spawn_record(&record).map_err(refused)?;
-    let mut holder = spawn_holder(program, config, path, record.ticket)?;
+    let failed = |step| move |source| SpawnError::Io { step, source };
+    let secret = HolderSecret::new().map_err(failed("making a secret"))?;
+    folder.write_secret(&secret).map_err(refused)?;
+    let mut holder = spawn_holder(program, config, registry, path, record.ticket)?;
+    if let Err(source) = introduce(&mut holder, registry, config, path, &secret) {
+        best_effort("end a holder", holder.kill());
+        best_effort("reap a holder that failed", holder.wait());
+        return Err(SpawnError::Io { step: "introducing the holder", source });
+    }
     let heard = holder.stdout.take().map(hear).transpose();
     match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
         Some(StartReport::Started) => {}
@@ -82,6 +93,28 @@ pub(super) fn start(
     Ok((holder, pane))
 }
 
+/// Writes the holder down and then gives it its secret. It waits for that before it starts anything,
+/// so that no process of a job is older than the entry of its holder.
+fn introduce(
+    holder: &mut Child,
+    registry: Option<&HolderRegistry>,
+    config: &SpawnConfig,
+    folder: &Path,
+    secret: &HolderSecret,
+) -> io::Result<()> {
+    if let Some(registry) = registry {
+        // One that has ended already says why on its output.
+        if let Some(identity) = Identity::of(holder.id() as i32) {
+            registry.add(identity, &config.job, folder)?;
+        }
+    }
+    let Some(mut pipe) = holder.stdin.take() else { return Ok(()) };
+    match pipe.write_all(secret.reveal()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
 fn name(config: &SpawnConfig) -> String {
     config.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -89,6 +122,7 @@ fn name(config: &SpawnConfig) -> String {
 fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
     let boot_id = machine::boot_id()
         .map_err(|source| SpawnError::Io { step: "asking the system", source })?;
+    let confined_files = config.sandbox.as_ref().filter(|sandbox| !sandbox.signals_only);
     Ok(SpawnRecord {
         version: SpawnRecord::VERSION,
         job: config.job.clone(),
@@ -96,7 +130,8 @@ fn record(config: &SpawnConfig) -> Result<SpawnRecord, SpawnError> {
         cwd: config.cwd.to_string_lossy().into_owned(),
         env: config.env.keys().map(|name| name.to_string_lossy().into_owned()).collect(),
         boot_id,
-        sandbox: config.sandbox.as_ref().map(|_| Enforcement::of_this_kernel()),
+        sandbox: confined_files.map(|_| Enforcement::of_this_kernel()),
+        scoped: config.sandbox.as_ref().map(|_| crate::sandbox::scopes_signals()),
         ticket: Some(ticket()),
         holder: None,
         process: None,
@@ -112,6 +147,7 @@ fn ticket() -> String {
 fn spawn_holder(
     program: &Path,
     config: &SpawnConfig,
+    registry: Option<&HolderRegistry>,
     folder: &Path,
     ticket: Option<String>,
 ) -> Result<Child, SpawnError> {
@@ -122,6 +158,8 @@ fn spawn_holder(
         sandbox: config.sandbox.clone(),
         keep: config.keep,
         ticket,
+        has_secret: true,
+        registry: registry.map(|registry| registry.path().to_owned()),
         argv: config.argv.clone(),
     };
     let mut command = Command::new(program);
@@ -132,7 +170,7 @@ fn spawn_holder(
         .env_clear()
         .envs(&config.env)
         .env_remove(JOB_VARIABLE)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     command.spawn().map_err(|source| match source.kind() {

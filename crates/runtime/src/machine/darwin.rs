@@ -105,6 +105,19 @@ pub(super) fn terminal_limits() -> io::Result<TerminalLimits> {
     Ok(TerminalLimits { max: u64::from(u32::from_ne_bytes(max)), used: None })
 }
 
+/// There is no limit here that is inherited, that nobody needs, and that others can read.
+pub(super) fn job_limit() -> Option<u64> {
+    None
+}
+
+pub(super) fn limit_of(_pid: i32) -> Option<u64> {
+    None
+}
+
+pub(super) fn lower_limit(_limit: u64) -> io::Result<()> {
+    Err(unsupported("the limit of a job"))
+}
+
 pub(super) fn socket_peer(socket: BorrowedFd<'_>) -> io::Result<SocketPeer> {
     let (uid, pid) = darwin::socket_peer(socket)?;
     Ok(SocketPeer { uid, pid })

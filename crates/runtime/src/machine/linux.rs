@@ -14,8 +14,8 @@ use rustix::fs::FileType;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal, set_child_subreaper,
-    set_parent_process_death_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getrlimit, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, set_parent_process_death_signal, setrlimit,
 };
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
@@ -75,6 +75,29 @@ pub(super) fn terminal_limits() -> io::Result<TerminalLimits> {
     };
     let max = number("/proc/sys/kernel/pty/max")?;
     Ok(TerminalLimits { max, used: number("/proc/sys/kernel/pty/nr").ok() })
+}
+
+/// Bytes in message queues, of which nobody needs the last few thousand. The usual limit is
+/// 819,200; this is lower and no number that somebody sets by chance.
+const JOB_QUEUE_BYTES: u64 = 788_383;
+
+pub(super) fn job_limit() -> Option<u64> {
+    let own = getrlimit(Resource::Msgqueue).maximum;
+    own.map_or(Some(JOB_QUEUE_BYTES), |own| Some(JOB_QUEUE_BYTES.min(own.checked_sub(1)?)))
+}
+
+pub(super) fn limit_of(pid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max msgqueue size"))?;
+    let hard = line.split_whitespace().nth(1)?;
+    if hard == "unlimited" { Some(u64::MAX) } else { hard.parse().ok() }
+}
+
+pub(super) fn lower_limit(limit: u64) -> io::Result<()> {
+    let now = getrlimit(Resource::Msgqueue);
+    let lower = |value: Option<u64>| Some(value.map_or(limit, |value| value.min(limit)));
+    let lowered = Rlimit { current: lower(now.current), maximum: lower(now.maximum) };
+    Ok(setrlimit(Resource::Msgqueue, lowered)?)
 }
 
 pub(super) fn socket_peer(socket: BorrowedFd<'_>) -> io::Result<SocketPeer> {

@@ -103,7 +103,7 @@ fn start(config: &SpawnConfig) -> Box<dyn Pane> {
     domain().spawn(config).unwrap()
 }
 
-fn read_for(pane: &mut dyn Pane, text: &str) -> PaneOutput {
+pub(crate) fn read_for(pane: &mut dyn Pane, text: &str) -> PaneOutput {
     let mut printed = PaneOutput::default();
     panes::read_until(pane, &mut printed, |printed| printed.text().contains(text));
     printed

@@ -29,7 +29,7 @@ fn until_exhausted(most: usize) -> SpawnError {
     error
 }
 
-fn run_alone(test: &str, through: &[&str]) -> bool {
+pub(crate) fn run_alone(test: &str, through: &[&str]) -> bool {
     let program = std::env::current_exe().unwrap();
     let args = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
     let mut command = match through {

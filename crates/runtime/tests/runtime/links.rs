@@ -327,13 +327,13 @@ fn a_link_in_its_folder_lets_a_confined_process_write_nowhere_else() {
     let elsewhere = attempts.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let (mut config, path) = prepared(&attempts, "echo made > \"$FOLDER/scratch/file\"");
-    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")] });
+    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")], ..Sandbox::default() });
     symlink(&elsewhere, path.join("scratch")).unwrap();
     assert!(domain().spawn(&config).is_err(), "it was allowed to write elsewhere");
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 
     let (mut config, path) = prepared(&attempts, "echo made > \"$FOLDER/scratch/file\"");
-    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")] });
+    config.sandbox = Some(Sandbox { write: vec![path.join("scratch")], ..Sandbox::default() });
     fs::create_dir(path.join("scratch")).unwrap();
     panes::run_to_end(&mut *domain().spawn(&config).unwrap());
     assert_eq!(fs::read_to_string(path.join("scratch/file")).unwrap(), "made\n");

@@ -69,7 +69,7 @@ fn a_sandbox_lets_read_everywhere_and_write_where_told() {
                   echo x >outside/new || echo kept out; rm outside/old || echo not removed; \
                   mv inside/new outside/ || echo not moved";
     let mut config = panes::shell(script, Connection::Pipes, folder.path());
-    config.sandbox = Some(Sandbox { write: vec![inside] });
+    config.sandbox = Some(Sandbox { write: vec![inside], ..Sandbox::default() });
     let mut pane = LocalDomain::new().spawn(&config).unwrap();
     let (printed, status) = panes::run_to_end(&mut *pane);
     let enforced = coven_runtime::sandbox::Enforcement::of_this_kernel();
@@ -84,7 +84,8 @@ fn a_sandbox_lets_read_everywhere_and_write_where_told() {
 #[test]
 fn a_sandbox_with_a_path_that_does_not_exist_is_refused() {
     let error = spawn_error(&["true"], |config| {
-        config.sandbox = Some(Sandbox { write: vec!["/no/such/path".into()] });
+        config.sandbox =
+            Some(Sandbox { write: vec!["/no/such/path".into()], ..Sandbox::default() });
     });
     assert!(error.to_string().contains("/no/such/path"), "{error}");
 }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod clients;
 mod holder;
 mod limits;
+mod lineage;
 mod links;
 mod local;
 mod survival;

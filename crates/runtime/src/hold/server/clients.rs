@@ -14,24 +14,93 @@ use rustix::event::PollFlags;
 
 use super::super::folder::{HolderExit, HolderFolder};
 use super::super::protocol::{ToClient, ToHolder, VERSION};
+use super::super::registry::HolderRegistry;
+use super::super::secret::HolderSecret;
 use super::HoldError;
 use super::job::HeldJob;
 use crate::domain::PaneStream;
+use crate::lineage::{Lineage, lineage_among};
+use crate::machine;
+use crate::processes::Identity;
 
 /// More clients than anyone needs; further ones are turned away.
 const MAX_CLIENTS: usize = 16;
+
+/// Refused clients that are noted on the tape. Others go unnoted, so that nobody fills it.
+const MAX_NOTED_REFUSALS: u32 = 100;
 
 /// Bytes of a request that may lie about unread: one frame.
 const MAX_RECEIVED: usize = super::super::protocol::MAX_BODY + 16;
 
 pub(super) struct Clients {
     listener: UnixListener,
+    gate: ClientGate,
+    /// How many clients were refused.
+    refused: u32,
     connected: Vec<HoldClient>,
     exit: Option<Vec<u8>>,
 }
 
+/// Who is heard: a process of the same user that no job started and that knows the secret.
+pub(super) struct ClientGate {
+    /// Nothing for a holder that an older daemon started.
+    secret: Option<HolderSecret>,
+    registry: Option<HolderRegistry>,
+    uid: u32,
+    /// The daemon that started this holder.
+    starter: Option<i32>,
+}
+
+impl ClientGate {
+    pub(super) fn new(secret: Option<HolderSecret>, registry: Option<HolderRegistry>) -> Self {
+        let uid = rustix::process::geteuid().as_raw();
+        let starter = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+        Self { secret, registry, uid, starter }
+    }
+
+    /// Who connected, for the tape, or why they are not heard.
+    fn admit(&self, socket: &UnixStream) -> Result<ClientName, String> {
+        let peer = machine::socket_peer(socket).map_err(|error| error.to_string())?;
+        let shown = Identity::of(peer.pid).and_then(Identity::name).unwrap_or_default();
+        let shown = format!("process {} ({shown})", peer.pid);
+        if peer.uid != self.uid {
+            return Err(format!("{shown} of user {}", peer.uid));
+        }
+        let entries = self.registry.as_ref().map(HolderRegistry::entries).transpose();
+        match entries.map(|entries| lineage_among(peer.pid, &entries.unwrap_or_default())) {
+            Ok(Lineage::Outside) => {}
+            Ok(Lineage::Job(_)) if self.registry.is_some() => {
+                return Err(format!("{shown}, which a job started"));
+            }
+            Ok(Lineage::Job(_)) => {}
+            Ok(Lineage::Unknown) | Err(_) => {
+                return Err(format!("{shown}, whose ancestors are not known"));
+            }
+        }
+        Ok(ClientName { is_starter: self.starter == Some(peer.pid), shown })
+    }
+
+    fn knows(&self, secret: &[u8]) -> bool {
+        self.secret.as_ref().is_none_or(|own| own.is(secret))
+    }
+}
+
+/// A client as the tape names it.
+struct ClientName {
+    /// It is the daemon that started this holder.
+    is_starter: bool,
+    shown: String,
+}
+
 struct HoldClient {
     socket: UnixStream,
+    name: ClientName,
+    /// Whether it has shown the secret.
+    known: bool,
+    /// It was not heard because it did not, which is to be noted.
+    refused: bool,
+    /// Whether its input was noted on the tape as that of another process.
+    noted: bool,
     received: Vec<u8>,
     /// A frame of which a part was sent.
     unsent: Vec<u8>,
@@ -43,12 +112,12 @@ struct HoldClient {
 
 impl Clients {
     /// Listens in the folder, for this user alone.
-    pub(super) fn listen(folder: &HolderFolder) -> Result<Self, HoldError> {
+    pub(super) fn listen(folder: &HolderFolder, gate: ClientGate) -> Result<Self, HoldError> {
         let listener = folder
             .listen()
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(HoldError::io("listening"))?;
-        Ok(Self { listener, connected: Vec::new(), exit: None })
+        Ok(Self { listener, gate, refused: 0, connected: Vec::new(), exit: None })
     }
 
     /// Takes the socket away.
@@ -95,10 +164,14 @@ impl Clients {
 
     /// Takes in what clients say and sends them what they miss.
     pub(super) fn serve(&mut self, job: &mut HeldJob, folder: &Path, now: Instant) {
-        self.accept();
+        self.accept(job);
         let mut reader = None;
         for client in &mut self.connected {
-            client.receive(job, now);
+            client.receive(job, &self.gate, now);
+            if client.refused {
+                note_refusal(&client.name.shown, &mut self.refused, job);
+                client.refused = false;
+            }
             client.catch_up(job, folder, &mut reader);
             if client.unsent.is_empty()
                 && client.cursor == Some(job.end())
@@ -113,11 +186,22 @@ impl Clients {
         self.connected.retain(|client| !client.gone);
     }
 
-    fn accept(&mut self) {
+    fn accept(&mut self, job: &mut HeldJob) {
         while let Ok((socket, _)) = self.listener.accept() {
+            let name = match self.gate.admit(&socket) {
+                Ok(name) => name,
+                Err(who) => {
+                    note_refusal(&who, &mut self.refused, job);
+                    continue;
+                }
+            };
             if self.connected.len() < MAX_CLIENTS && socket.set_nonblocking(true).is_ok() {
                 self.connected.push(HoldClient {
                     socket,
+                    name,
+                    known: false,
+                    refused: false,
+                    noted: false,
                     received: Vec::new(),
                     unsent: Vec::new(),
                     cursor: None,
@@ -135,7 +219,7 @@ impl HoldClient {
             || self.cursor.is_some_and(|cursor| cursor < end || (ended && !self.told))
     }
 
-    fn receive(&mut self, job: &mut HeldJob, now: Instant) {
+    fn receive(&mut self, job: &mut HeldJob, gate: &ClientGate, now: Instant) {
         let mut buffer = [0; 4096];
         while !self.gone && job.takes_input() && self.received.len() < MAX_RECEIVED {
             match self.socket.read(&mut buffer) {
@@ -145,13 +229,13 @@ impl HoldClient {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.gone = true,
             }
-            self.obey(job, now);
+            self.obey(job, gate, now);
         }
-        self.obey(job, now);
+        self.obey(job, gate, now);
         self.received.shrink_to(4096);
     }
 
-    fn obey(&mut self, job: &mut HeldJob, now: Instant) {
+    fn obey(&mut self, job: &mut HeldJob, gate: &ClientGate, now: Instant) {
         let mut at = 0;
         loop {
             match ToHolder::decode(&self.received[at..]) {
@@ -163,15 +247,29 @@ impl HoldClient {
                 }
                 Ok(Some((frame, taken))) => {
                     at += taken;
+                    if let ToHolder::Hello { secret, .. } = &frame {
+                        self.known = gate.knows(secret);
+                    }
+                    if !self.known && gate.secret.is_some() {
+                        self.refused = true;
+                        self.gone = true;
+                        break;
+                    }
                     match frame {
-                        ToHolder::Hello { version: _, offset } => {
+                        ToHolder::Hello { version: _, offset, secret: _ } => {
                             let end = job.end();
                             let hello = ToClient::Hello { version: VERSION, first: 0, end };
                             hello.encode(&mut self.unsent);
                             self.cursor = Some(offset.min(end));
                         }
-                        ToHolder::Input(bytes) => job.input(bytes),
-                        ToHolder::CloseInput => job.close_input(),
+                        ToHolder::Input(bytes) => {
+                            note_sender(&self.name, &mut self.noted, job);
+                            job.input(bytes);
+                        }
+                        ToHolder::CloseInput => {
+                            note_sender(&self.name, &mut self.noted, job);
+                            job.close_input();
+                        }
                         ToHolder::Resize { columns, rows } => {
                             job.resize(GridSize::new(columns, rows));
                         }
@@ -262,5 +360,22 @@ impl HoldClient {
             }
         }
         self.unsent.shrink_to(4096);
+    }
+}
+
+/// Says on the tape that a process was not heard.
+fn note_refusal(who: &str, refused: &mut u32, job: &mut HeldJob) {
+    *refused = refused.saturating_add(1);
+    if *refused <= MAX_NOTED_REFUSALS {
+        job.mark(format!("coven:refused {who}").as_bytes());
+    }
+}
+
+/// Says on the tape that input came from another process than the daemon that started the job: the
+/// next daemon, or something else that knows the secret.
+fn note_sender(name: &ClientName, noted: &mut bool, job: &mut HeldJob) {
+    if !name.is_starter && !*noted {
+        *noted = true;
+        job.mark(format!("coven:input {}", name.shown).as_bytes());
     }
 }

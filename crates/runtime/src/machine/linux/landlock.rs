@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use coven_folder::OpenFolder;
 use landlock::{
-    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
 use rustix::fs::{FileType, Mode, OFlags};
 
@@ -33,26 +33,29 @@ impl Confinement {
     /// in the process's own folder: a process that ran before may have put it there, to be allowed
     /// to write where it leads.
     pub(crate) fn prepare(sandbox: &Sandbox, own: Option<&Path>) -> Result<Self, SpawnError> {
-        let fail = |path: &Path, reason: &dyn std::fmt::Display| SpawnError::Sandbox {
-            reason: format!("{}: {reason}", path.display()),
-        };
-        let access = AccessFs::from_write(ABI::V5);
-        let mut ruleset = Ruleset::default()
-            .set_compatibility(CompatLevel::BestEffort)
-            .handle_access(access)
-            .and_then(Ruleset::create)
-            .map_err(|error| SpawnError::Sandbox { reason: error.to_string() })?;
-        let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists());
-        for path in devices.chain(sandbox.write.iter().cloned()) {
-            let opened = match own {
-                Some(own) if path.starts_with(own) => open_without_links(&path),
-                _ => open(&path),
-            };
-            let (descriptor, is_folder) = opened.map_err(|error| fail(&path, &error))?;
-            let access = if is_folder { access } else { access & AccessFs::from_file(ABI::V5) };
-            ruleset = ruleset
-                .add_rule(PathBeneath::new(descriptor, access))
-                .map_err(|error| fail(&path, &error))?;
+        let failed =
+            |error: landlock::RulesetError| SpawnError::Sandbox { reason: error.to_string() };
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+        let ruleset = ruleset.scope(Scope::from_all(ABI::V6)).map_err(failed)?;
+        if sandbox.signals_only {
+            return ruleset.create().map(Self).map_err(failed);
+        }
+        let mut handled = AccessFs::from_write(ABI::V5);
+        if !sandbox.hide.is_empty() {
+            handled |= AccessFs::ReadFile;
+        }
+        let mut ruleset = ruleset.handle_access(handled).map_err(failed)?;
+        if sandbox.ports.is_some() {
+            ruleset = ruleset.handle_access(AccessNet::ConnectTcp).map_err(failed)?;
+        }
+        let mut ruleset = ruleset.create().map_err(failed)?;
+        for port in sandbox.ports.iter().flatten() {
+            let rule = NetPort::new(*port, AccessNet::ConnectTcp);
+            ruleset = ruleset.add_rule(rule).map_err(failed)?;
+        }
+        ruleset = allow_writing(ruleset, sandbox, own, handled)?;
+        if !sandbox.hide.is_empty() {
+            ruleset = allow_reading(ruleset, sandbox)?;
         }
         Ok(Self(ruleset))
     }
@@ -60,6 +63,67 @@ impl Confinement {
     /// Confines this process and all it starts, for ever.
     pub(crate) fn enforce(self) -> io::Result<()> {
         self.0.restrict_self().map(drop).map_err(io::Error::other)
+    }
+}
+
+fn fail(path: &Path, reason: &dyn std::fmt::Display) -> SpawnError {
+    SpawnError::Sandbox { reason: format!("{}: {reason}", path.display()) }
+}
+
+fn allow_writing(
+    mut ruleset: RulesetCreated,
+    sandbox: &Sandbox,
+    own: Option<&Path>,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, SpawnError> {
+    let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists());
+    for path in devices.chain(sandbox.write.iter().cloned()) {
+        let opened = match own {
+            Some(own) if path.starts_with(own) => open_without_links(&path),
+            _ => open(&path),
+        };
+        let (descriptor, is_folder) = opened.map_err(|error| fail(&path, &error))?;
+        let access = if is_folder { access } else { access & AccessFs::from_file(ABI::V5) };
+        ruleset = ruleset
+            .add_rule(PathBeneath::new(descriptor, access))
+            .map_err(|error| fail(&path, &error))?;
+    }
+    Ok(ruleset)
+}
+
+/// Landlock can allow and not deny. So everything beside what is hidden is allowed: all that lies in
+/// the folders on the way to it. What is made in those folders later cannot be read.
+fn allow_reading(
+    mut ruleset: RulesetCreated,
+    sandbox: &Sandbox,
+) -> Result<RulesetCreated, SpawnError> {
+    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
+    let hidden: Vec<PathBuf> = sandbox.hide.iter().filter_map(real).collect();
+    let mut shown: Vec<PathBuf> = sandbox.show.iter().filter_map(real).collect();
+    beside(Path::new("/"), &hidden, &mut shown);
+    for path in shown {
+        // What is gone or closed to us meanwhile is closed to the process too.
+        let Ok((descriptor, _)) = open(&path) else { continue };
+        ruleset = ruleset
+            .add_rule(PathBeneath::new(descriptor, AccessFs::ReadFile))
+            .map_err(|error| fail(&path, &error))?;
+    }
+    Ok(ruleset)
+}
+
+/// Adds what lies in a folder and is not hidden. A link is left out: where it leads decides.
+fn beside(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        if is_link || hidden.contains(&path) {
+            continue;
+        }
+        if hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+            beside(&path, hidden, found);
+        } else {
+            found.push(path);
+        }
     }
 }
 

@@ -1,0 +1,196 @@
+//! Which processes are holders, written down in the state folder before a holder starts anything:
+//! its id, its start time, its job, and the processes that were seen below it.
+//!
+//! That is what tells an agent from a person ([`crate::lineage`]). A holder removes its entry when
+//! its job has ended. An entry whose holder is gone means that the holder was killed: what it left
+//! is ended, and the entry stays, so that what could not be ended is still known.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use coven_folder::{Durability, OpenFolder, absent_is_none, best_effort};
+use serde::{Deserialize, Serialize};
+
+use super::folder::HolderFolder;
+use crate::machine;
+use crate::processes::{self, Identity, ProcessTable, TreeEnding};
+
+/// The folder of the entries, in the state folder.
+const FOLDER: &str = "holders";
+
+/// Its mode: for its owner alone.
+const PRIVATE_MODE: u32 = 0o700;
+
+/// The version of an entry. One that is newer counts as far as it can be read.
+const VERSION: u32 = 1;
+
+/// How long what a killed holder left may take to vanish once it is killed.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The holders of one user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderRegistry {
+    path: PathBuf,
+}
+
+/// What is known of one holder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HolderEntry {
+    pub version: u32,
+    /// The start of the system in which the ids mean something.
+    pub boot_id: String,
+    pub holder: Identity,
+    /// The job, as in the environment of its processes.
+    pub job: String,
+    /// The folder of the attempt, where its end is recorded.
+    pub folder: PathBuf,
+    /// The limit that marks the job's processes ([`machine::job_limit`]), where the system has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Processes that were seen below the holder.
+    #[serde(default)]
+    pub tree: Vec<Identity>,
+    /// The holder was killed, and what it left was ended as far as it was known.
+    #[serde(default)]
+    pub lost: bool,
+}
+
+impl HolderRegistry {
+    /// The holders of a user, in their state folder. Neither need exist.
+    pub fn new(state_dir: &Path) -> Self {
+        Self { path: state_dir.join(FOLDER) }
+    }
+
+    /// The one whose folder this is.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn open(&self) -> io::Result<Option<OpenFolder>> {
+        Ok(absent_is_none(OpenFolder::open(&self.path))?)
+    }
+
+    /// Writes a holder down. It must not start anything before this.
+    pub(crate) fn add(&self, holder: Identity, job: &str, folder: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(self.path.parent().unwrap_or(&self.path))?;
+        let parent = self.path.parent().unwrap_or(Path::new("/"));
+        let opened = OpenFolder::open(parent)?.make(FOLDER, PRIVATE_MODE)?;
+        let entry = HolderEntry {
+            version: VERSION,
+            boot_id: machine::boot_id()?,
+            holder,
+            job: job.to_owned(),
+            folder: folder.to_owned(),
+            limit: machine::job_limit(),
+            tree: Vec::new(),
+            lost: false,
+        };
+        write(&opened, &entry)
+    }
+
+    /// Forgets a holder whose job has ended.
+    pub(crate) fn remove(&self, holder: Identity) -> io::Result<()> {
+        match self.open()? {
+            Some(folder) => Ok(folder.remove(&name(holder))?),
+            None => Ok(()),
+        }
+    }
+
+    /// The holders since the system started. An error says that they cannot be read, as for a
+    /// process that is confined.
+    pub fn entries(&self) -> io::Result<Vec<HolderEntry>> {
+        let Some(folder) = self.open()? else { return Ok(Vec::new()) };
+        let boot = machine::boot_id()?;
+        let mut entries = Vec::new();
+        for file in folder.names()?.iter().filter(|file| file.ends_with(".json")) {
+            let Some(text) = folder.read(file)? else { continue };
+            match serde_json::from_slice::<HolderEntry>(&text) {
+                Ok(entry) if entry.boot_id == boot => entries.push(entry),
+                // After a restart of the system nothing of it can be left.
+                Ok(_) => best_effort("forget a holder", folder.remove(file)),
+                Err(error) => {
+                    let reason = format!("{}: {error}", self.path.join(file).display());
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Writes down what runs below each holder, ends what killed ones left, and gives the entries as
+    /// they are then.
+    pub fn refresh(&self) -> io::Result<Vec<HolderEntry>> {
+        let mut entries = self.entries()?;
+        if entries.is_empty() {
+            return Ok(entries);
+        }
+        let table = ProcessTable::read();
+        let folder = self.open()?;
+        let folder = folder.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        entries.retain_mut(|entry| {
+            if entry.holder.is_running() {
+                let tree = table.descendants(entry.holder.pid);
+                if tree != entry.tree {
+                    entry.tree = tree;
+                    best_effort("record the processes of a job", write(folder, entry));
+                }
+                return true;
+            }
+            if matches!(HolderFolder::new(&entry.folder).exit(), Ok(Some(_))) {
+                // It ended in order, and was stopped before it could forget itself.
+                best_effort("forget a holder", folder.remove(&name(entry.holder)));
+                return false;
+            }
+            if !matches!(folder.stat(&name(entry.holder)), Ok(Some(_))) {
+                // It forgot itself since the entries were read: it ended in order.
+                return false;
+            }
+            if !entry.lost {
+                end_lost(entry);
+                entry.lost = true;
+                best_effort("record the loss of a holder", write(folder, entry));
+            }
+            true
+        });
+        Ok(entries)
+    }
+}
+
+/// Ends what a killed holder left: what was seen below it and what carries its job. What carries the
+/// limit of its job alone is not ended, because the jobs of another daemon have the same.
+fn end_lost(entry: &HolderEntry) -> TreeEnding {
+    processes::end_all(|| lost_processes(entry), KILL_TIMEOUT)
+}
+
+fn lost_processes(entry: &HolderEntry) -> Vec<Identity> {
+    let table = ProcessTable::read();
+    let mut found: BTreeSet<Identity> = BTreeSet::new();
+    for seen in &entry.tree {
+        if table.has(*seen) {
+            found.insert(*seen);
+            found.extend(table.descendants(seen.pid));
+        }
+    }
+    for carrier in processes::of_job(&entry.job) {
+        found.extend(table.descendants(carrier.pid));
+        found.insert(carrier);
+    }
+    found.into_iter().collect()
+}
+
+fn name(holder: Identity) -> String {
+    format!("{}-{}.json", holder.pid, holder.start)
+}
+
+fn write(folder: &OpenFolder, entry: &HolderEntry) -> io::Result<()> {
+    let mut text = serde_json::to_vec_pretty(entry)?;
+    text.push(b'\n');
+    Ok(folder.replace(&name(entry.holder), &text, Durability::Cache)?)
+}
