@@ -99,6 +99,29 @@ impl<'de> Deserialize<'de> for ExitCodes {
     }
 }
 
+/// What a job is kept from where its sandbox is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConfineMode {
+    /// From nothing. It may use `sudo`.
+    Off,
+    /// From signalling processes that are not its own, and from their abstract sockets.
+    Signals,
+    /// From writing files as well: the sandbox `workspace`, where the step names none.
+    Files,
+}
+
+impl ConfineMode {
+    /// The name used in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Signals => "signals",
+            Self::Files => "files",
+        }
+    }
+}
+
 /// One job, ready to be launched.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -126,6 +149,10 @@ pub struct JobSpec {
     /// How far it is confined.
     #[serde(default, skip_serializing_if = "SandboxMode::is_off")]
     pub sandbox: SandboxMode,
+    /// What it is kept from without a sandbox, where its step says it. Otherwise agents that may not
+    /// do everything are kept from signalling others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confine: Option<ConfineMode>,
     /// The person who let its step start, where the step asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,

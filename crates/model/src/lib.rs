@@ -24,7 +24,7 @@ pub use digest::ContentDigest;
 pub use event::{InterventionDecision, SessionEvent};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
 pub use intervention::{AskedAction, Intervention, InterventionChoice, InterventionKind};
-pub use job::{AgentWork, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
+pub use job::{AgentWork, ConfineMode, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
 pub use outcome::{JobOutcome, ProcessEnding};
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};

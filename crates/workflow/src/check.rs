@@ -41,13 +41,22 @@ pub struct CheckEnvironment {
     pub adapters: Vec<String>,
     /// The one to take where a definition names none.
     pub default_adapter: Option<String>,
+    /// Nothing confines a process on this machine. A step that must be confined asks a person first.
+    pub unconfined: bool,
 }
 
 impl CheckEnvironment {
     /// These types of agents, and no default.
     pub fn new<S: Into<String>>(adapters: impl IntoIterator<Item = S>) -> Self {
         let adapters = adapters.into_iter().map(Into::into).collect();
-        Self { adapters, default_adapter: None }
+        Self { adapters, default_adapter: None, unconfined: false }
+    }
+
+    /// The same on a machine where nothing confines a process, or something does.
+    #[must_use]
+    pub fn with_confinement(mut self, confines: bool) -> Self {
+        self.unconfined = !confines;
+        self
     }
 
     /// The same with a default.

@@ -9,10 +9,11 @@ mod settle;
 mod stages;
 
 use coven_model::id::InvalidId;
-use coven_model::{ExitCodes, TerminalSize};
+use coven_model::{ConfineMode, ExitCodes, SandboxMode, TerminalSize};
 use serde_json::Value;
 
 use crate::condition::ConditionError;
+use crate::definition::grimoire::{SandboxChoice, StepDefaults, StepDefinition};
 use crate::expect::{BadSchema, ExpectedOutput, OutputSchema};
 use crate::shell::{ShellCommand, ShellError, is_shell};
 use crate::template::TemplateError;
@@ -41,6 +42,17 @@ pub enum CompileError {
     /// A value of the wrong kind.
     #[error("`{0}` has a value it cannot have")]
     Value(&'static str),
+}
+
+/// How far a job is confined: as its sandbox says, and where it names none but wants its files
+/// confined, as by `workspace`.
+fn sandbox(step: &StepDefinition, defaults: &StepDefaults) -> SandboxMode {
+    let named = step.sandbox.or(defaults.sandbox).map_or(SandboxMode::Off, SandboxChoice::mode);
+    let confine = step.confine.or(defaults.confine);
+    if named == SandboxMode::Off && confine == Some(ConfineMode::Files) {
+        return SandboxMode::Workspace;
+    }
+    named
 }
 
 fn expect(written: Value) -> Result<ExpectedOutput, CompileError> {

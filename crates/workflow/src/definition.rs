@@ -44,7 +44,12 @@ fn exit_codes(_: &mut SchemaGenerator) -> Schema {
 
 /// How far a job is confined.
 fn sandbox(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": ["off", "read-only", "workspace"]})
+    json_schema!({"type": "string", "enum": ["off", "read-only", "workspace", "required"]})
+}
+
+/// What a job is kept from.
+fn confine(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["off", "signals", "files"]})
 }
 
 /// Where a job's process may be started.

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coven_model::time::millis;
-use coven_model::{AgentMode, ExitCodes, PermissionLevel, SandboxMode, TaskId, TerminalSize};
+use coven_model::{
+    AgentMode, ConfineMode, ExitCodes, PermissionLevel, SandboxMode, TaskId, TerminalSize,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -143,6 +145,9 @@ pub struct PlanStep {
     /// Whether a person must agree before it starts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
+    /// It must be confined, and nothing does that where it was compiled. So it asks first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfined: bool,
     pub action: StepAction,
     /// Where its fields stand in the definition, by name: `name`, `when`, `prompt`, `command`,
     /// `for_each`, `cwd`, `env.NAME`, `arbiter.prompt`, `message`, `tasks.ID.prompt`. For errors
@@ -304,6 +309,9 @@ pub struct AgentSpec {
     /// How far it is confined.
     #[serde(default)]
     pub sandbox: SandboxMode,
+    /// What it is kept from without a sandbox, if the step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confine: Option<ConfineMode>,
     /// What it is told at launch. Only an interactive agent can do without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<TextTemplate>,
@@ -336,6 +344,7 @@ impl AgentSpec {
             extra_args: Vec::new(),
             auto_approve: false,
             sandbox: SandboxMode::Off,
+            confine: None,
             prompt,
             expect: ExpectedOutput::Text,
             pending_inputs: Vec::new(),
@@ -359,6 +368,9 @@ pub struct ShellScript {
     /// How far it is confined.
     #[serde(default)]
     pub sandbox: SandboxMode,
+    /// What it is kept from without a sandbox, if the step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confine: Option<ConfineMode>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

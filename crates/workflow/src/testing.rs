@@ -53,6 +53,7 @@ pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
         output: None,
         on_failure: action.default_on_failure(),
         needs_approval: false,
+        unconfined: false,
         action,
         places: BTreeMap::new(),
     }
@@ -68,6 +69,7 @@ pub(crate) fn script(command: &str) -> ShellScript {
         shell: None,
         ok_exit_codes: ExitCodes::default(),
         sandbox: SandboxMode::default(),
+        confine: None,
     }
 }
 

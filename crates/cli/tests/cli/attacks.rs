@@ -6,10 +6,12 @@
 //! runs.
 
 mod approvals;
+mod arbiters;
 mod auto;
 mod browser;
 mod copied;
 mod exchanged;
+mod holders;
 mod http;
 mod journal;
 mod links;
@@ -21,6 +23,7 @@ mod processes;
 mod sandboxed;
 mod seals;
 mod triggers;
+mod typing;
 mod verbs;
 
 use std::collections::BTreeMap;

@@ -35,6 +35,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "extra_args",
             "auto_approve",
             "sandbox",
+            "confine",
             "size",
             "expect",
             "ok_exit_codes",
@@ -54,6 +55,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "extra_args",
             "auto_approve",
             "sandbox",
+            "confine",
             "size",
             "expect",
             "ok_exit_codes",
@@ -62,12 +64,12 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "max_concurrent",
         ],
     ),
-    ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox"]),
-    ("gate", &["command", "shell", "message", "ok_exit_codes", "sandbox"]),
+    ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox", "confine"]),
+    ("gate", &["command", "shell", "message", "ok_exit_codes", "sandbox", "confine"]),
 ];
 
 /// The keys of agents.
-const AGENT_KEYS: [&str; 11] = [
+const AGENT_KEYS: [&str; 12] = [
     "prompt",
     "adapter",
     "mode",
@@ -76,14 +78,15 @@ const AGENT_KEYS: [&str; 11] = [
     "extra_args",
     "auto_approve",
     "sandbox",
+    "confine",
     "size",
     "expect",
     "ok_exit_codes",
 ];
 
 /// Keys that say how a command is run, which a gate without one does not need.
-pub(super) const COMMAND_KEYS: [&str; 8] =
-    ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox", "domain"];
+pub(super) const COMMAND_KEYS: [&str; 9] =
+    ["timeout", "retry", "cwd", "env", "shell", "ok_exit_codes", "sandbox", "confine", "domain"];
 
 /// What a step needs from outside of it.
 pub(super) struct StepSurroundings {
@@ -102,6 +105,7 @@ pub(super) fn check(
 ) -> ValueType {
     let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
     keys(context, step, kind);
+    confinement(context, step);
     if let Some(when) = step.get("when") {
         context.condition(when, variables);
     }
@@ -152,6 +156,25 @@ fn keys(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
                 format!("it is for {}", list(&owners)),
             );
         }
+    }
+}
+
+/// Checks that a sandbox, which confines files, is not taken back by the other key.
+fn confinement(context: &mut CheckContext<'_>, step: &SourceNode) {
+    let word = |key: &str| step.get(key).and_then(SourceNode::as_str);
+    let (Some(sandbox), Some(confine @ ("off" | "signals"))) = (word("sandbox"), word("confine"))
+    else {
+        return;
+    };
+    if sandbox != "off"
+        && let Some(node) = step.get("confine")
+    {
+        context.error(
+            "confine-with-sandbox",
+            node.span,
+            format!("`confine: {confine}` contradicts `sandbox: {sandbox}`, which confines files"),
+            "leave one of them out".to_owned(),
+        );
     }
 }
 

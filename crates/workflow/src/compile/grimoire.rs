@@ -9,7 +9,9 @@ use super::agent::{self, template};
 use super::{CompileError, command, exit_codes, expect, shell};
 use crate::check::{CheckEnvironment, PositionFinder};
 use crate::condition::Condition;
-use crate::definition::grimoire::{Grimoire, StepDefaults, StepDefinition as Written, StepType};
+use crate::definition::grimoire::{
+    Grimoire, SandboxChoice, StepDefaults, StepDefinition as Written, StepType,
+};
 use crate::plan::{
     DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, PlanForm, PlanInput, PlanStep,
     PlanTrigger, RetryPolicy, ShellScript, StepAction, WorkflowPlan,
@@ -94,9 +96,18 @@ fn compile_step(
         output: step.output.clone(),
         on_failure: step.on_failure.unwrap_or_else(|| action.default_on_failure()),
         needs_approval: step.needs_approval,
+        unconfined: known.unconfined && must_be_confined(step, defaults, &action),
         action,
         places: BTreeMap::new(),
     })
+}
+
+/// Whether a step must not run without confinement: an arbiter must not be able to change the work,
+/// and other steps can say so.
+fn must_be_confined(step: &Written, defaults: &StepDefaults, action: &StepAction) -> bool {
+    let required = step.sandbox.or(defaults.sandbox) == Some(SandboxChoice::Required);
+    let has_process = !matches!(action, StepAction::Gate { script: None, .. });
+    matches!(action, StepAction::AgentLoop { .. }) || (required && has_process)
 }
 
 fn action(
@@ -147,6 +158,7 @@ fn script(step: &Written, defaults: &StepDefaults) -> Result<Option<ShellScript>
         command: command(text, shell.as_deref())?,
         shell,
         ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
-        sandbox: step.sandbox.or(defaults.sandbox).unwrap_or_default(),
+        sandbox: super::sandbox(step, defaults),
+        confine: step.confine.or(defaults.confine),
     }))
 }

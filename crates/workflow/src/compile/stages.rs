@@ -63,6 +63,7 @@ fn compile_stage(
         output: None,
         on_failure: action.default_on_failure(),
         needs_approval: false,
+        unconfined: false,
         action,
         places: found,
     })

@@ -54,6 +54,14 @@ impl DecisionDraft {
                 }
             }
         }
+        if step.unconfined {
+            let reason = format!(
+                "step `{}` must be confined and nothing confines it on this machine; it waits for \
+                 leave to start without",
+                step.name
+            );
+            return self.open_intervention(InterventionKind::StartApproval, None, reason);
+        }
         if step.needs_approval {
             let reason = format!("step `{}` waits for leave to start", step.name);
             return self.open_intervention(InterventionKind::StartApproval, None, reason);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use coven_model::event::{AttemptPlace, SessionEvent, TaskRole, TaskStarted};
 use coven_model::{
-    AgentWork, AttemptId, ExitCodes, JobId, JobSpec, JobWork, PermissionLevel, SandboxMode,
-    ShellWork, TaskId, TerminalSize,
+    AgentWork, AttemptId, ConfineMode, ExitCodes, JobId, JobSpec, JobWork, PermissionLevel,
+    SandboxMode, ShellWork, TaskId, TerminalSize,
 };
 use serde_json::{Value, json};
 
@@ -158,6 +158,7 @@ struct JobDraft {
     timeout: Option<Duration>,
     ok_exit_codes: ExitCodes,
     sandbox: SandboxMode,
+    confine: Option<ConfineMode>,
     domain: Option<String>,
     size: Option<TerminalSize>,
 }
@@ -202,6 +203,7 @@ fn started(
         timeout: given.timeout,
         ok_exit_codes: given.ok_exit_codes,
         sandbox: given.sandbox,
+        confine: given.confine,
         approved_by: state.approved_by.clone(),
         domain: given.domain,
         size: given.size,
@@ -270,6 +272,7 @@ fn job_draft(
                 timeout: None,
                 ok_exit_codes: script.ok_exit_codes.clone(),
                 sandbox: script.sandbox,
+                confine: script.confine,
                 domain: None,
                 size: None,
             }
@@ -335,6 +338,7 @@ fn given_agent(
         timeout: None,
         ok_exit_codes: agent.ok_exit_codes.clone(),
         sandbox: agent.sandbox,
+        confine: agent.confine,
         domain: None,
         size: agent.size,
     })

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{AgentMode, PermissionLevel, SandboxMode};
+use coven_model::{AgentMode, ConfineMode, PermissionLevel, SandboxMode};
 use coven_notation::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger};
+use super::{confine, domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger};
 use crate::plan::{InputType, OnFailure, OnLimit};
 
 /// A grimoire: a workflow of named steps that run one after another.
@@ -82,9 +82,14 @@ pub struct StepDefaults {
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer an agent's questions.
     pub auto_approve: Option<bool>,
-    /// How far jobs are confined: `off`, `read-only` or `workspace`.
+    /// How far jobs are confined: `off`, `read-only`, `workspace`, or `required`: as `workspace`, and
+    /// a person is asked first where nothing confines them.
     #[schemars(schema_with = "sandbox")]
-    pub sandbox: Option<SandboxMode>,
+    pub sandbox: Option<SandboxChoice>,
+    /// What jobs without a sandbox are kept from: `off`, `signals` (the default of agents that may
+    /// not do everything) or `files`.
+    #[schemars(schema_with = "confine")]
+    pub confine: Option<ConfineMode>,
     /// The size of agents' terminals, such as `100x30`: columns and rows.
     #[schemars(schema_with = "size")]
     pub size: Option<String>,
@@ -102,6 +107,27 @@ pub struct StepDefaults {
     /// The shell for commands.
     #[schemars(schema_with = "shell")]
     pub shell: Value,
+}
+
+/// How far a job is confined, as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxChoice {
+    Off,
+    ReadOnly,
+    Workspace,
+    /// As `Workspace`, and it must be enforced.
+    Required,
+}
+
+impl SandboxChoice {
+    pub(crate) fn mode(self) -> SandboxMode {
+        match self {
+            Self::Off => SandboxMode::Off,
+            Self::ReadOnly => SandboxMode::ReadOnly,
+            Self::Workspace | Self::Required => SandboxMode::Workspace,
+        }
+    }
 }
 
 /// One step: a map with a `name`, a `type` and what the type needs.
@@ -149,10 +175,16 @@ pub struct StepDefinition {
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer the agent's questions. For agents.
     pub auto_approve: Option<bool>,
-    /// How far the job is confined: `off`, `read-only` or `workspace`.
+    /// How far the job is confined: `off`, `read-only`, `workspace`, or `required`: as `workspace`,
+    /// and a person is asked first where nothing confines it.
     #[schemars(schema_with = "sandbox")]
     #[serde(default)]
-    pub sandbox: Option<SandboxMode>,
+    pub sandbox: Option<SandboxChoice>,
+    /// What the job is kept from without a sandbox: `off`, `signals` (the default of agents that may
+    /// not do everything) or `files`.
+    #[schemars(schema_with = "confine")]
+    #[serde(default)]
+    pub confine: Option<ConfineMode>,
     /// The size of the agent's terminal, such as `100x30`: columns and rows. For agents.
     #[schemars(schema_with = "size")]
     #[serde(default)]

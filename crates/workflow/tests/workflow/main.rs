@@ -5,6 +5,7 @@
 mod any_text;
 mod builtins;
 mod catalogue;
+mod confinement;
 mod corpus;
 mod extremes;
 mod grimoires;

@@ -241,6 +241,16 @@ fn needs_approval_asks_before_anything_starts() {
 }
 
 #[test]
+fn a_step_that_nothing_confines_and_must_be_asks_before_anything_starts() {
+    let mut steps = vec![agent_step("do", "go")];
+    steps[0].unconfined = true;
+    let mut told = TestRun::begin(plan(steps), no_input());
+    assert_eq!((told.alive().len(), told.waiting()), (0, vec![InterventionKind::StartApproval]));
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Approve)), ["do/1"]);
+    assert_eq!(told.spec("do", 1).approved_by.as_deref(), Some("she"));
+}
+
+#[test]
 fn a_run_of_no_steps_is_completed_at_once() {
     assert_eq!(TestRun::begin(plan(vec![]), no_input()).status(), WorkflowStatus::Completed);
 }
