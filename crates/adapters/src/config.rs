@@ -432,6 +432,17 @@ pub struct StateFiles {
     /// Files and folders; `~` is the user's home.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
+    /// Files of the user that a confined job gets a copy of, in a home of its own: settings and
+    /// credentials, no histories. Where it is empty, the job may write to `write` itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copy: Vec<String>,
+    /// Those of the copied files that are brought back when the program renewed them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub credentials: Vec<String>,
+    /// Further TCP ports that a job which may only read connects to. Those of web servers (80, 443)
+    /// and of addresses in its environment (`…_BASE_URL`, `…_PROXY`) are allowed anyway.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
     /// Variables that move these files elsewhere.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -451,6 +462,17 @@ impl Config {
     pub fn dialog(&self, rule: &str) -> Option<&DialogConfig> {
         let name = rule.strip_prefix("dialog:")?;
         self.dialogs.iter().find(|dialog| dialog.name == name)
+    }
+
+    /// What the program may do without asking where a task does not say it. Headless runs have no
+    /// person to ask, so it is everything there. Nothing for a program that knows no such levels.
+    pub fn default_permission(&self, mode: AgentMode) -> Option<PermissionLevel> {
+        let config = self.modes.get(mode)?;
+        let headless = (mode == AgentMode::Headless).then_some(PermissionLevel::All);
+        let known = |level: &PermissionLevel| {
+            config.permissions.contains_key(level) || self.permissions.contains_key(level)
+        };
+        config.default_permission.or(headless).filter(known)
     }
 
     /// How long the program has to end by itself.

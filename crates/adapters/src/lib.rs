@@ -28,7 +28,7 @@ pub mod sniffer;
 pub mod transcript;
 
 pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
-pub use config::Config;
+pub use config::{Config, StateFiles};
 pub use loader::{AdapterConfigLoader, AdapterFolders, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
 pub use rules::{LineView, ScreenRules};

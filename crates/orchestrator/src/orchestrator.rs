@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_policy::EffectivePolicies;
+use coven_runtime::sandbox::Enforcement;
 use coven_store::SessionEntry;
 use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::{CheckEnvironment, SessionInput};
@@ -143,7 +144,9 @@ impl Orchestrator {
 
     /// What definitions are checked against.
     pub fn known(&self) -> CheckEnvironment {
+        let confines = Enforcement::of_this_kernel() != Enforcement::Nothing;
         let known = CheckEnvironment::new(self.shared.executor.adapters());
+        let known = known.with_confinement(confines);
         match &self.shared.options.default_adapter {
             Some(adapter) => known.with_default_adapter(adapter),
             None => known,

@@ -49,7 +49,7 @@ pub fn lineage(pid: i32, registry: &HolderRegistry) -> Lineage {
 
 /// The same by holders that were read before.
 pub fn lineage_among(pid: i32, entries: &[HolderEntry]) -> Lineage {
-    let Some(chain) = ancestors(pid) else { return Lineage::Unknown };
+    let (chain, is_whole) = ancestors(pid);
     let holder = |process: &Identity| entries.iter().any(|entry| entry.holder == *process);
     let lost =
         |process: &Identity| entries.iter().any(|entry| entry.lost && entry.tree.contains(process));
@@ -59,25 +59,25 @@ pub fn lineage_among(pid: i32, entries: &[HolderEntry]) -> Lineage {
     if chain.iter().any(lost) {
         return Lineage::Job(JobSign::LostTree);
     }
-    let highest = entries.iter().filter(|entry| entry.lost).filter_map(|entry| entry.limit).max();
-    if let Some(limit) = highest
+    if let Some(limit) = lost_limit(entries)
         && machine::limit_of(pid).is_none_or(|own| own <= limit)
     {
         return Lineage::Job(JobSign::Limit);
     }
-    further_signs(&chain)
+    match further_signs(&chain) {
+        Lineage::Outside if !is_whole => Lineage::Unknown,
+        found => found,
+    }
+}
+
+/// The highest limit of a job whose holder was killed.
+fn lost_limit(entries: &[HolderEntry]) -> Option<u64> {
+    entries.iter().filter(|entry| entry.lost).filter_map(|entry| entry.limit).max()
 }
 
 /// What can be told without knowing the holders, by those ancestors that can be read.
 pub fn visible_signs(pid: i32) -> Lineage {
-    let mut chain = Vec::new();
-    let mut next = Some(pid).filter(|pid| *pid != 0);
-    while let (Some(pid), true) = (next, chain.len() < MAX_ANCESTORS) {
-        let info = machine::process(pid);
-        chain.extend(info.as_ref().map(|info| Identity { pid, start: info.start }));
-        next = info.map(|info| info.parent).filter(|parent| *parent != 0);
-    }
-    further_signs(&chain)
+    further_signs(&ancestors(pid).0)
 }
 
 fn further_signs(chain: &[Identity]) -> Lineage {
@@ -90,35 +90,30 @@ fn further_signs(chain: &[Identity]) -> Lineage {
     }
 }
 
-/// A process and its ancestors up to the first. Nothing if one of them cannot be read: the process
-/// is gone, or the system hides it.
-fn ancestors(pid: i32) -> Option<Vec<Identity>> {
+/// A process and its ancestors, and whether they go up to the first. They do not if the process is
+/// gone, or if the system hides one of them.
+fn ancestors(pid: i32) -> (Vec<Identity>, bool) {
     let mut chain: Vec<Identity> = Vec::new();
     let mut next = pid;
     while chain.len() < MAX_ANCESTORS {
-        match machine::process(next) {
+        let parent = match machine::process(next) {
             Some(info) => {
                 chain.push(Identity { pid: next, start: info.start });
-                if info.parent == 0 {
-                    return Some(chain);
-                }
-                next = info.parent;
+                Some(info.parent)
             }
-            // An ancestor ended meanwhile, and its child has another parent now.
-            None => {
-                let child = chain.last()?;
-                let now = machine::process(child.pid).filter(|info| info.start == child.start)?;
-                if now.parent == next {
-                    return None;
-                }
-                if now.parent == 0 {
-                    return Some(chain);
-                }
-                next = now.parent;
-            }
+            // Perhaps it ended meanwhile, and its child has another parent now.
+            None => chain.last().and_then(|child| {
+                let now = machine::process(child.pid).filter(|now| now.start == child.start)?;
+                Some(now.parent).filter(|parent| *parent != next)
+            }),
+        };
+        match parent {
+            Some(0) => return (chain, true),
+            Some(parent) => next = parent,
+            None => break,
         }
     }
-    None
+    (chain, false)
 }
 
 fn has_job(pid: i32) -> bool {
@@ -147,7 +142,8 @@ mod tests {
     #[test]
     fn this_process_has_ancestors_up_to_the_first() {
         let own = Identity::own().unwrap();
-        let chain = ancestors(own.pid).unwrap();
+        let (chain, is_whole) = ancestors(own.pid);
+        assert!(is_whole);
         assert_eq!(chain.first(), Some(&own));
         let first = chain.last().unwrap();
         assert_eq!(machine::process(first.pid).unwrap().parent, 0);

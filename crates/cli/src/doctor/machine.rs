@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use coven_runtime::machine::{self, TerminalLimits};
-use coven_runtime::sandbox::Enforcement;
+use coven_runtime::sandbox::{Enforcement, PORTS_ABI, SCOPES_ABI};
 use rustix::process::{Resource, getrlimit};
 
 use super::agents::find;
@@ -21,7 +21,7 @@ const MIN_FREE_DISK_BYTES: u64 = 200 << 20;
 pub(super) fn check() -> Vec<DoctorCheck> {
     let mut checks = vec![confinement()];
     #[cfg(target_os = "linux")]
-    checks.push(cgroup());
+    checks.extend([cgroup(), processes()]);
     checks.extend(limitations());
     checks.extend([terminals(), files()]);
     checks.extend(disk());
@@ -38,11 +38,27 @@ fn limitations() -> impl Iterator<Item = DoctorCheck> {
 fn confinement() -> DoctorCheck {
     let (group, name) = ("kernel", "landlock");
     match Enforcement::of_this_kernel() {
-        Enforcement::Files { abi } => DoctorCheck::ok(
+        Enforcement::Files { abi } if abi >= SCOPES_ABI => DoctorCheck::ok(
             group,
             name,
-            format!("version {abi}; arbiters and sandboxed steps are confined"),
+            format!(
+                "version {abi}; confines files, ports and signals. Agents below permission `all` \
+                 cannot signal their holder, and cannot use sudo"
+            ),
         ),
+        Enforcement::Files { abi } => {
+            let ports = if abi >= PORTS_ABI { " and ports" } else { "" };
+            DoctorCheck::new(
+                group,
+                name,
+                State::Note,
+                format!(
+                    "version {abi}; confines files{ports}, but not signals: an agent can kill its \
+                     holder, whose processes are ended then"
+                ),
+            )
+            .mend("a kernel from 6.12 on confines signals too")
+        }
         Enforcement::Nothing => DoctorCheck::new(
             group,
             name,
@@ -63,6 +79,18 @@ fn cgroup() -> DoctorCheck {
     }
     // Whole trees are ended without it.
     DoctorCheck::ok(group, name, "not version 2; trees of processes are ended without it")
+}
+
+/// Whether the system shows the processes above ours. They tell a person from an agent.
+#[cfg(target_os = "linux")]
+fn processes() -> DoctorCheck {
+    let (group, name) = ("kernel", "/proc");
+    if machine::process(1).is_some() {
+        return DoctorCheck::ok(group, name, "shows the ancestors of every process");
+    }
+    let what = "hides processes (hidepid), so that every command counts as an agent's";
+    DoctorCheck::new(group, name, State::Note, what)
+        .mend("mount /proc without hidepid or with gid=, or decide on the page: coven ui")
 }
 
 fn terminals() -> DoctorCheck {

@@ -27,6 +27,7 @@ fn everything_is_looked_at_and_each_fault_has_a_remedy() {
     for name in [
         "landlock",
         "cgroup",
+        "/proc",
         "terminals",
         "open files",
         "state",

@@ -10,7 +10,7 @@ use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobSpec, JobWork};
 use coven_policy::EffectivePolicies;
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
-use coven_runtime::hold::HolderDomain;
+use coven_runtime::hold::{HolderDomain, HolderRegistry};
 use coven_store::{Attempt, FileError};
 use coven_workflow::state::WorkflowRun;
 use coven_workflow::{SessionInput, State};
@@ -42,6 +42,7 @@ pub(super) struct ExecutorContext {
     pub(super) domains: DomainRegistry,
     pub(super) program: PathBuf,
     pub(super) base_dir: PathBuf,
+    pub(super) state_dir: PathBuf,
     pub(super) admission: QueueMember,
 }
 
@@ -54,13 +55,16 @@ impl std::fmt::Debug for WorkflowExecutor {
 impl WorkflowExecutor {
     pub(crate) fn new(options: &Options) -> Self {
         let mut domains = DomainRegistry::new();
-        domains.register(Arc::new(HolderDomain::new(options.program.clone())));
+        let registry = HolderRegistry::new(&options.state_dir);
+        let holders = HolderDomain::new(options.program.clone()).with_registry(registry);
+        domains.register(Arc::new(holders));
         let shared = ExecutorContext {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
             domains,
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
+            state_dir: options.state_dir.clone(),
             admission: options.admission.join(),
         };
         Self { shared: Arc::new(shared), env: Arc::default() }

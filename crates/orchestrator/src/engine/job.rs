@@ -8,6 +8,7 @@ mod follow;
 mod log;
 mod once;
 mod picture;
+mod private_home;
 mod secrets;
 
 use std::path::PathBuf;
@@ -180,6 +181,9 @@ impl JobDetails {
     fn settle(&self, outcome: JobOutcome) -> JobOutcome {
         let outcome = self.without_secrets(self.with_conversation(outcome));
         let outcome = self.with_touched(outcome);
+        if let Ok(adapter) = self.adapter() {
+            self.leave_private_home(&*adapter);
+        }
         self.attempt.decide(&outcome).unwrap_or(outcome)
     }
 

@@ -12,7 +12,7 @@ use super::{folder, listed, row, script};
 use crate::home::Home;
 
 /// A loop whose arbiter is the adapter `judge`.
-const JUDGED: &str = "  - name: polish
+pub(super) const JUDGED: &str = "  - name: polish
     type: agent-loop
     mode: headless
     prompt: say worked

@@ -27,6 +27,7 @@ fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
         timeout: None,
         ok_exit_codes: coven_model::ExitCodes::default(),
         sandbox: coven_model::SandboxMode::Off,
+        confine: None,
         approved_by: approved_by.map(str::to_owned),
         domain: None,
         size: None,

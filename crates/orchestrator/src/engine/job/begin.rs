@@ -33,7 +33,7 @@ const AGENT_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
 /// The terminal of a bare command, which is no agent, unless its step says another.
 const COMMAND_SIZE: TerminalSize = TerminalSize { columns: 80, rows: 24 };
 /// The adapter that runs any program as it is.
-const COMMAND_ADAPTER: &str = "shell";
+pub(super) const COMMAND_ADAPTER: &str = "shell";
 
 /// What became of a job before it is begun here.
 #[derive(Debug)]
@@ -176,6 +176,10 @@ impl JobDetails {
         let mut env: BTreeMap<OsString, OsString> = (*self.executor.env).clone();
         if let Some(scratch) = self.scratch()? {
             env.insert("TMPDIR".into(), scratch.into());
+        }
+        if let Some(home) = self.private_home(adapter)? {
+            env.retain(|name, _| !home.unset.contains(name));
+            env.insert("HOME".into(), home.path.into());
         }
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());

@@ -3,27 +3,45 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coven_adapters::AgentAdapter;
-use coven_model::{JobOutcome, SandboxMode};
+use coven_model::{ConfineMode, JobOutcome, JobWork, PermissionLevel, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::HolderFolder;
 use coven_runtime::sandbox::Enforcement;
 
 use super::JobDetails;
+use super::begin::COMMAND_ADAPTER;
 use super::picture::{self, FolderMetadata};
 use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
-const SCRATCH_FOLDER: &str = "scratch";
+pub(super) const SCRATCH_FOLDER: &str = "scratch";
 
 /// Its mode: for its owner alone.
-const PRIVATE_MODE: u32 = 0o700;
+pub(super) const PRIVATE_MODE: u32 = 0o700;
 
 /// The oldest version of Landlock that keeps a process from emptying files.
 const TRUNCATION_ABI: i32 = 3;
+
+/// The ports of web servers, where models are.
+const WEB_PORTS: [u16; 2] = [80, 443];
+
+/// Ends of the names of variables that say where a model or a proxy is.
+const ENDPOINT_SUFFIXES: [&str; 5] = ["_BASE_URL", "_API_URL", "_ENDPOINT", "_API_BASE", "_PROXY"];
+
+/// The port that a variable names, if it is the address of a model or a proxy.
+fn endpoint_port(name: &str, value: &str) -> Option<u16> {
+    let name = name.to_ascii_uppercase();
+    if !ENDPOINT_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        return None;
+    }
+    let address = value.split_once("://").map_or(value, |(_, address)| address);
+    let authority = address.split(['/', '?', '#']).next()?;
+    authority.rsplit_once(':')?.1.parse().ok()
+}
 
 impl JobDetails {
     /// The folder that a confined job may write to, made if it is not there. A link in its place
@@ -36,17 +54,35 @@ impl JobDetails {
         Ok(Some(made.path().to_owned()))
     }
 
-    /// What a confined job may write: a folder of its own, and what its program cannot do without.
+    /// What a job without a sandbox is kept from: what its step says, and without that an agent
+    /// that may not do everything from signalling others, its holder above all.
+    fn confine_mode(&self, adapter: &dyn AgentAdapter) -> ConfineMode {
+        if let Some(mode) = self.spec.confine {
+            return mode;
+        }
+        let JobWork::Agent(agent) = &self.spec.work else { return ConfineMode::Off };
+        let default = adapter.config().default_permission(agent.mode);
+        match agent.permissions.or(default) {
+            Some(PermissionLevel::All) => ConfineMode::Off,
+            None if agent.adapter == COMMAND_ADAPTER => ConfineMode::Off,
+            Some(_) | None => ConfineMode::Signals,
+        }
+    }
+
+    /// What confines a job: without a sandbox its signals, with one its files and connections too.
     pub(super) fn sandbox(&self, adapter: &dyn AgentAdapter) -> Option<Confined> {
         if self.spec.sandbox == SandboxMode::Off {
-            return None;
+            let signals_only = self.confine_mode(adapter) != ConfineMode::Off;
+            return signals_only.then(|| Confined { signals_only, ..Confined::default() });
         }
         let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
-        let own =
-            adapter.config().state.write.iter().filter_map(|path| match path.strip_prefix("~/") {
-                Some(rest) => Some(home.as_ref()?.join(rest)),
-                None => Some(PathBuf::from(path)),
-            });
+        let state = &adapter.config().state;
+        // A program that has its own files in a home of its own needs none of the user's.
+        let own = state.write.iter().filter(|_| state.copy.is_empty());
+        let own = own.filter_map(|path| match path.strip_prefix("~/") {
+            Some(rest) => Some(home.as_ref()?.join(rest)),
+            None => Some(PathBuf::from(path)),
+        });
         let mut write: Vec<PathBuf> = own.collect();
         if let Ok(Some(scratch)) = self.attempt.folder().find(SCRATCH_FOLDER) {
             write.push(scratch.path().to_owned());
@@ -56,7 +92,31 @@ impl JobDetails {
             write.push(self.cwd());
         }
         write.retain(|path| path.exists());
-        Some(Confined { write })
+        let hide = self.hidden(home.as_deref());
+        let show = vec![self.attempt.path().to_owned(), self.cwd()];
+        Some(Confined { signals_only: false, write, hide, show, ports: self.ports(adapter) })
+    }
+
+    /// What a confined job may not read: the state folder, where other jobs have theirs, and keys.
+    fn hidden(&self, home: Option<&Path>) -> Vec<PathBuf> {
+        let keys = home.map(|home| home.join(".ssh"));
+        let state = self.executor.shared.state_dir.clone();
+        keys.into_iter().chain([state]).filter(|path| path.exists()).collect()
+    }
+
+    /// The ports that a job which may only read connects to: those of its model.
+    fn ports(&self, adapter: &dyn AgentAdapter) -> Option<Vec<u16>> {
+        if self.spec.sandbox != SandboxMode::ReadOnly {
+            return None;
+        }
+        let callers = self.executor.env.iter().filter_map(|(name, value)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        });
+        let own = self.spec.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let mut ports: BTreeSet<u16> = WEB_PORTS.into();
+        ports.extend(&adapter.config().state.ports);
+        ports.extend(callers.chain(own).filter_map(|(name, value)| endpoint_port(&name, &value)));
+        Some(ports.into_iter().collect())
     }
 
     /// What is not compared: what the job may write, and what we write.
@@ -134,6 +194,20 @@ fn unenforced(enforced: Enforcement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_port_of_a_model_is_read_from_its_address() {
+        for (name, value, port) in [
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8317", Some(8317)),
+            ("OPENAI_BASE_URL", "http://localhost:11434/v1?x=1:2", Some(11434)),
+            ("https_proxy", "user:secret@proxy:3128", Some(3128)),
+            ("HTTPS_PROXY", "http://[::1]:3129/", Some(3129)),
+            ("ANTHROPIC_BASE_URL", "https://api.example.com/v1", None),
+            ("DATABASE_URL", "postgres://localhost:5432", None),
+        ] {
+            assert_eq!(endpoint_port(name, value), port, "{name}={value}");
+        }
+    }
 
     #[test]
     fn what_a_kernel_does_not_enforce_is_said() {

@@ -11,10 +11,9 @@
 //! content changed is left out, because another program must have changed it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +35,8 @@ const HEADER: &str = "coven-metadata 1";
 /// The metadata of everything in a folder, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderMetadata {
-    entries: BTreeMap<PathBuf, FileMetadata>,
+    /// The paths are bytes, because comparing them part by part takes longer than all the rest.
+    entries: BTreeMap<Vec<u8>, FileMetadata>,
     /// There was more than was looked at.
     pub(super) capped: bool,
 }
@@ -117,30 +117,40 @@ impl FolderMetadata {
         let Ok(root) = fs::canonicalize(folder) else { return picture };
         let Ok(metadata) = fs::symlink_metadata(&root) else { return picture };
         let device = metadata.dev();
-        picture.entries.insert(PathBuf::from("."), FileMetadata::new(&metadata));
-        let mut folders = vec![root.clone()];
-        while let Some(folder) = folders.pop() {
-            let Ok(children) = fs::read_dir(&folder) else { continue };
-            let mut children: Vec<PathBuf> = children.flatten().map(|child| child.path()).collect();
+        let without: BTreeSet<&[u8]> =
+            without.iter().filter_map(|path| path.strip_prefix(&root).ok()).map(bytes).collect();
+        let mut found = vec![(b".".to_vec(), FileMetadata::new(&metadata))];
+        // Folders that are still to be looked at, relative to the root.
+        let mut folders: Vec<Vec<u8>> = vec![Vec::new()];
+        'folders: while let Some(folder) = folders.pop() {
+            let at = root.join(std::ffi::OsStr::from_bytes(&folder));
+            let Ok(children) = fs::read_dir(at) else { continue };
+            let mut children: Vec<fs::DirEntry> = children.flatten().collect();
             // Always in the same order, so that a picture that is cut is cut at the same place.
-            children.sort_unstable();
-            for path in children {
-                let objects = path.ends_with(".git/objects");
-                let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
-                if objects || without.contains(&path) || metadata.dev() != device {
+            children.sort_by_cached_key(fs::DirEntry::file_name);
+            for child in children {
+                let mut path = folder.clone();
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                path.append(&mut child.file_name().into_vec());
+                // Looks from the open folder, and not through the whole path again.
+                let Ok(metadata) = child.metadata() else { continue };
+                let objects = path == b".git/objects" || path.ends_with(b"/.git/objects");
+                if objects || without.contains(&*path) || metadata.dev() != device {
                     continue;
                 }
-                if picture.entries.len() == most {
+                if found.len() == most {
                     picture.capped = true;
-                    return picture;
+                    break 'folders;
                 }
-                let relative = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-                picture.entries.insert(relative, FileMetadata::new(&metadata));
                 if metadata.is_dir() {
-                    folders.push(path);
+                    folders.push(path.clone());
                 }
+                found.push((path, FileMetadata::new(&metadata)));
             }
         }
+        picture.entries = found.into_iter().collect();
         picture
     }
 
@@ -151,10 +161,10 @@ impl FolderMetadata {
 
     /// What differs, in words. Where the job was `confined`, only what that allowed it to change.
     pub(super) fn differences(&self, now: &Self, confined: bool) -> Vec<String> {
-        let told = |path: &Path, what: &str| format!("{} ({what})", shown(path));
+        let told = |path: &[u8], what: &str| format!("{} ({what})", shown(path));
         let whole = !self.capped && !now.capped;
         let mut found = Vec::new();
-        let mut busy: BTreeSet<&Path> = BTreeSet::new();
+        let mut busy: BTreeSet<&[u8]> = BTreeSet::new();
         for path in self.entries.keys().filter(|path| !now.entries.contains_key(*path)) {
             busy.insert(parent(path));
             if !confined && whole {
@@ -173,7 +183,7 @@ impl FolderMetadata {
             };
             let rights = (before.mode, before.owner) != (after.mode, after.owner);
             let content = (before.inode, before.size) != (after.inode, after.size)
-                || (before.is_folder() && busy.contains(path.as_path()));
+                || (before.is_folder() && busy.contains(&**path));
             if rights || (!content && before.changed != after.changed) {
                 found.push(told(path, &before.difference(after)));
             } else if content && !confined && !before.is_folder() {
@@ -198,7 +208,7 @@ impl FolderMetadata {
             let FileMetadata { mode, owner, inode, size, modified, changed } = entry;
             let (user, group) = owner;
             writeln!(file, "{mode:o} {user} {group} {inode} {size} {modified} {changed}")?;
-            file.write_all(path.as_os_str().as_bytes())?;
+            file.write_all(path)?;
             file.write_all(&[0])?;
         }
         file.flush()?;
@@ -211,29 +221,31 @@ impl FolderMetadata {
         let mut records = bytes.split(|byte| *byte == 0);
         let header = std::str::from_utf8(records.next()?).ok()?;
         let capped = header.strip_prefix(HEADER)?.trim() == "capped";
-        let mut entries = BTreeMap::new();
+        let mut entries = Vec::new();
         for record in records.filter(|record| !record.is_empty()) {
             let end = record.iter().position(|byte| *byte == b'\n')?;
             let (fields, path) = record.split_at(end);
             let entry = FileMetadata::read(std::str::from_utf8(fields).ok()?)?;
-            entries.insert(PathBuf::from(OsStr::from_bytes(&path[1..])), entry);
+            entries.push((path[1..].to_vec(), entry));
         }
-        Some(Self { entries, capped })
+        Some(Self { entries: entries.into_iter().collect(), capped })
     }
 }
 
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
 /// The folder that a path of a picture lies in.
-fn parent(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
+fn parent(path: &[u8]) -> &[u8] {
+    let end = path.iter().rposition(|byte| *byte == b'/');
+    end.map_or(b".", |end| &path[..end])
 }
 
 /// A path as it may stand in a line of text. The agent named the file, so the name may contain
 /// line ends and terminal sequences.
-fn shown(path: &Path) -> String {
-    let text = path.to_string_lossy();
+fn shown(path: &[u8]) -> String {
+    let text = String::from_utf8_lossy(path);
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 

@@ -101,6 +101,7 @@ fn spec(mistake: Mistake) -> JobSpec {
         timeout: None,
         ok_exit_codes: coven_model::ExitCodes::default(),
         sandbox: coven_model::SandboxMode::Off,
+        confine: None,
         approved_by: None,
         domain: None,
         size: None,
