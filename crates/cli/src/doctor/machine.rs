@@ -38,26 +38,15 @@ fn limitations() -> impl Iterator<Item = DoctorCheck> {
 fn confinement() -> DoctorCheck {
     let (group, name) = ("kernel", "landlock");
     match Enforcement::of_this_kernel() {
-        Enforcement::Files { abi } if abi >= SCOPES_ABI => DoctorCheck::ok(
-            group,
-            name,
-            format!(
-                "version {abi}; confines files, ports and signals. Agents below permission `all` \
-                 cannot signal their holder, and cannot use sudo"
-            ),
-        ),
+        Enforcement::Files { abi } if abi >= SCOPES_ABI => {
+            // Agents below permission `all` cannot use sudo.
+            DoctorCheck::ok(group, name, format!("version {abi}; files, ports, signals (no sudo)"))
+        }
         Enforcement::Files { abi } => {
             let ports = if abi >= PORTS_ABI { " and ports" } else { "" };
-            DoctorCheck::new(
-                group,
-                name,
-                State::Note,
-                format!(
-                    "version {abi}; confines files{ports}, but not signals: an agent can kill its \
-                     holder, whose processes are ended then"
-                ),
-            )
-            .mend("a kernel from 6.12 on confines signals too")
+            let what = format!("version {abi}; confines files{ports}, but not signals");
+            DoctorCheck::new(group, name, State::Note, what)
+                .mend("a kernel from 6.12 on keeps agents from killing their holder")
         }
         Enforcement::Nothing => DoctorCheck::new(
             group,
@@ -88,9 +77,9 @@ fn processes() -> DoctorCheck {
     if machine::process(1).is_some() {
         return DoctorCheck::ok(group, name, "shows the ancestors of every process");
     }
-    let what = "hides processes (hidepid), so that every command counts as an agent's";
+    let what = "hides processes, so that commands count as an agent's";
     DoctorCheck::new(group, name, State::Note, what)
-        .mend("mount /proc without hidepid or with gid=, or decide on the page: coven ui")
+        .mend("mount /proc without hidepid, or decide on the page: coven ui")
 }
 
 fn terminals() -> DoctorCheck {
