@@ -136,10 +136,9 @@ fn examine(via: PeerTransport, registry: &HolderRegistry) -> Peer {
                 Lineage::Outside => Peer::Person,
                 Lineage::Unknown => Peer::Unknown,
             },
-            Ok(None) => Peer::Unknown,
             // Where no process can ever be found, an agent could approve itself with the token.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => Peer::Agent(None),
-            Err(_) => Peer::Unknown,
+            Ok(None) | Err(_) => Peer::Unknown,
         },
     }
 }

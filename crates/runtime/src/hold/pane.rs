@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::adopt::end_job;
 use super::folder::{HolderExit, HolderFolder};
 use super::protocol::{MAX_BODY, OPEN_VERSION, ToClient, ToHolder, VERSION};
+use super::secret::HolderSecret;
 use crate::domain::{ExitStatus, Pane, ReadOutcome, StopMode};
 use crate::machine;
 use crate::readiness::{Interest, Selector};
@@ -80,7 +81,7 @@ impl HolderPane {
         let greeted = connection.and_then(|mut socket| {
             socket.set_nonblocking(true)?;
             let known = folder.secret().map_err(io::Error::other)?;
-            let secret = known.as_ref().map(|known| known.reveal()).unwrap_or_default();
+            let secret = known.as_ref().map(HolderSecret::reveal).unwrap_or_default();
             let version = if secret.is_empty() { OPEN_VERSION } else { VERSION };
             let mut hello = Vec::new();
             ToHolder::Hello { version, offset, secret }.encode(&mut hello);

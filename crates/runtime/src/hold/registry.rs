@@ -109,7 +109,9 @@ impl HolderRegistry {
         let Some(folder) = self.open()? else { return Ok(Vec::new()) };
         let boot = machine::boot_id()?;
         let mut entries = Vec::new();
-        for file in folder.names()?.iter().filter(|file| file.ends_with(".json")) {
+        let is_entry =
+            |file: &&String| Path::new(file).extension().is_some_and(|end| end == "json");
+        for file in folder.names()?.iter().filter(is_entry) {
             let Some(text) = folder.read(file)? else { continue };
             match serde_json::from_slice::<HolderEntry>(&text) {
                 Ok(entry) if entry.boot_id == boot => entries.push(entry),

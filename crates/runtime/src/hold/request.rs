@@ -30,6 +30,7 @@ pub struct HoldRequest {
 }
 
 /// What `coven hold` may be asked for.
+#[expect(clippy::large_enum_variant, reason = "a process makes one of them")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldVerb {
     /// To hold a process.

@@ -90,6 +90,7 @@ struct ClientName {
     shown: String,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing about the connection")]
 struct HoldClient {
     socket: UnixStream,
     name: ClientName,
