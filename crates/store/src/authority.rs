@@ -53,6 +53,11 @@ impl SessionAuthority {
         Self { key: Arc::new(key), jobs }
     }
 
+    /// The folder of all jobs.
+    pub fn jobs(&self) -> &Path {
+        &self.jobs
+    }
+
     pub fn key(&self) -> &Arc<SealKey> {
         &self.key
     }

@@ -43,6 +43,8 @@ pub(super) struct ExecutorContext {
     pub(super) program: PathBuf,
     pub(super) base_dir: PathBuf,
     pub(super) state_dir: PathBuf,
+    /// Where the jobs lie, which the user may have put outside of the state folder.
+    pub(super) jobs: Option<PathBuf>,
     pub(super) admission: QueueMember,
 }
 
@@ -65,6 +67,7 @@ impl WorkflowExecutor {
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
             state_dir: options.state_dir.clone(),
+            jobs: options.authority.as_ref().map(|authority| authority.jobs().to_owned()),
             admission: options.admission.join(),
         };
         Self { shared: Arc::new(shared), env: Arc::default() }

@@ -106,7 +106,7 @@ fn everything_a_command_says_reaches_the_domain() {
     let mut command = AgentCommand::program(CommandId(0), ["cat", "a file"]);
     command.env = CommandEnvironment::Exactly([("KEY".into(), "value".into())].into());
     command.cwd = Some("/somewhere".into());
-    command.sandbox = Some(Sandbox { write: vec!["/tmp".into()] });
+    command.sandbox = Some(Sandbox { write: vec!["/tmp".into()], ..Sandbox::default() });
     command.folder = Some("/attempt".into());
     command.keep = Some(7);
     command.job = Some("session/task/1".to_owned());

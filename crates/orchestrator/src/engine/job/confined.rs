@@ -100,8 +100,9 @@ impl JobDetails {
     /// What a confined job may not read: the state folder, where other jobs have theirs, and keys.
     fn hidden(&self, home: Option<&Path>) -> Vec<PathBuf> {
         let keys = home.map(|home| home.join(".ssh"));
-        let state = self.executor.shared.state_dir.clone();
-        keys.into_iter().chain([state]).filter(|path| path.exists()).collect()
+        let shared = &self.executor.shared;
+        let ours = [shared.state_dir.clone()].into_iter().chain(shared.jobs.clone());
+        keys.into_iter().chain(ours).filter(|path| path.exists()).collect()
     }
 
     /// The ports that a job which may only read connects to: those of its model.
