@@ -36,9 +36,11 @@ pub fn check(node: &SourceNode, schema: &Json) -> Vec<FileProblem> {
         depth: 0,
         tried: HashMap::new(),
         is_key: false,
+        uncounted: 0,
     };
     let mut found = Vec::new();
     checker.visit(node, schema, &ValuePath::Root, &mut found);
+    let uncounted = checker.uncounted;
     let mut problems = Vec::new();
     for LocatedProblem { path, mut problem } in found {
         // A value behind several aliases is wrong once, where it is written.
@@ -49,7 +51,20 @@ pub fn check(node: &SourceNode, schema: &Json) -> Vec<FileProblem> {
             problems.push(problem);
         }
     }
+    if uncounted > 0 {
+        problems.extend(problems.last().map(|last| more_problems(last.span, uncounted)));
+    }
     problems
+}
+
+/// Says that so many more problems are not told, and that the rest of the file was not checked.
+pub fn more_problems(span: SourceSpan, count: usize) -> FileProblem {
+    let message = match count {
+        0 => "the rest of the file was not checked".to_owned(),
+        1 => "1 more problem is not shown, and the rest of the file was not checked".to_owned(),
+        _ => format!("{count} more problems are not shown, and the rest was not checked"),
+    };
+    FileProblem::error("more-problems", span, message).help("mend those above first")
 }
 
 struct SchemaChecker<'s> {
@@ -63,6 +78,8 @@ struct SchemaChecker<'s> {
     tried: HashMap<(*const SourceNode, *const Json), Vec<LocatedProblem>>,
     /// Whether the value is not a part of the tree, and its address means nothing.
     is_key: bool,
+    /// How many unknown keys were found when there were enough problems already.
+    uncounted: usize,
 }
 
 /// A problem and the way to it, which becomes a part of the message.
@@ -268,6 +285,7 @@ impl<'s> SchemaChecker<'s> {
             }
         }
         let names = schema.get("propertyNames");
+        let mut keys = KnownKeys::new(node, properties);
         for entry in entries {
             let inner = ValuePath::Key(path, &entry.key);
             if let Some(names) = names {
@@ -279,11 +297,8 @@ impl<'s> SchemaChecker<'s> {
             let known = properties.and_then(|known| known.get(&entry.key));
             match (known, additional) {
                 (Some(known), _) => self.visit(&entry.value, known, &inner, out),
-                (None, Some(Json::Bool(false))) => {
-                    let known = properties.into_iter().flatten().map(|(name, _)| name);
-                    let known: Vec<&String> = known.collect();
-                    add(out, path, unknown(node, entry, &known));
-                }
+                (None, Some(Json::Bool(false))) if out.len() >= MAX_PROBLEMS => self.uncounted += 1,
+                (None, Some(Json::Bool(false))) => add(out, path, unknown(entry, &mut keys)),
                 (None, Some(additional)) => self.visit(&entry.value, additional, &inner, out),
                 (None, None) => {}
             }
@@ -314,11 +329,35 @@ fn number(node: &SourceNode, schema: &Json, path: &ValuePath<'_>, out: &mut Vec<
     add(out, path, FileProblem::error("out-of-range", node.span, message));
 }
 
-fn unknown(node: &SourceNode, entry: &MapEntry, known: &[&String]) -> FileProblem {
+/// The keys that a map may have. What is there already is looked up once for all of its entries:
+/// a map can have as many wrong keys as a file has room for.
+struct KnownKeys<'a> {
+    node: &'a SourceNode,
+    known: Vec<&'a str>,
+    free: Option<Vec<&'a str>>,
+}
+
+impl<'a> KnownKeys<'a> {
+    fn new(node: &'a SourceNode, properties: Option<&'a serde_json::Map<String, Json>>) -> Self {
+        let known = properties.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        Self { node, known, free: None }
+    }
+
+    /// Those that are not there.
+    fn free(&mut self) -> &[&'a str] {
+        let (node, known) = (self.node, &self.known);
+        self.free.get_or_insert_with(|| {
+            let there: HashSet<&str> =
+                node.entries().iter().map(|entry| entry.key.as_str()).collect();
+            known.iter().copied().filter(|name| !there.contains(name)).collect()
+        })
+    }
+}
+
+fn unknown(entry: &MapEntry, keys: &mut KnownKeys<'_>) -> FileProblem {
     let key = quote(&entry.key);
     // What is there already is hardly what was meant.
-    let free = known.iter().copied().filter(|name| node.get(name).is_none());
-    let meant = near(&entry.key, free);
+    let meant = near(&entry.key, keys.free().iter().copied());
     let message = match meant.first() {
         Some(best) => format!("unknown key {key}; did you mean `{best}`?"),
         None => format!("unknown key {key}"),
@@ -327,9 +366,9 @@ fn unknown(node: &SourceNode, entry: &MapEntry, known: &[&String]) -> FileProble
     if entry.key == "<<" {
         return problem.help("YAML 1.2 has no merge keys; repeat the keys, or alias the whole map");
     }
-    match known {
+    match keys.known.as_slice() {
         [] => problem.help("no keys are allowed here"),
-        _ if meant.is_empty() => problem.help(format!("known keys are {}", list(known, "and"))),
+        known if meant.is_empty() => problem.help(format!("known keys are {}", list(known, "and"))),
         _ => problem,
     }
 }

@@ -43,19 +43,23 @@ mod read;
 mod report;
 mod source;
 mod suggestions;
+mod trusted;
 mod within;
 
 #[cfg(test)]
 mod stopwatch;
+#[cfg(test)]
+mod work;
 
-pub use check::check;
+pub use check::{check, more_problems};
 pub use duration::HumanDuration;
 pub use node::{MapEntry, NodeValue, PathStep, SourceNode};
-pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, parse};
+pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_PROBLEMS, parse};
 pub use printable::printable;
 pub use problem::{FileProblem, ProblemSeverity};
 pub use read::{ParsedFile, read, schema_of};
 pub use report::ProblemReport;
 pub use source::{LineColumn, SourceFile, SourceSpan};
 pub use suggestions::near;
+pub use trusted::{TrustedFiles, path_within};
 pub use within::within;

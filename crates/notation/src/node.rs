@@ -66,7 +66,11 @@ impl From<usize> for PathStep<'_> {
 impl SourceNode {
     /// The entry of a map; `None` for anything else.
     pub fn entry(&self, key: &str) -> Option<&MapEntry> {
-        self.entries().iter().find(|entry| entry.key == key)
+        self.entries().iter().find(|entry| {
+            #[cfg(test)]
+            crate::work::count();
+            entry.key == key
+        })
     }
 
     /// The value of a map's key; `None` for anything else.

@@ -17,7 +17,7 @@ pub(crate) const MAX_NODES: usize = 1_000_000;
 /// is a bomb too.
 const MAX_EXPANDED: usize = 4 * MAX_BYTES;
 /// A report with more problems is not read to its end, and each one costs memory.
-pub(crate) const MAX_PROBLEMS: usize = 200;
+pub const MAX_PROBLEMS: usize = 100;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

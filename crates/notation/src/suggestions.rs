@@ -3,6 +3,10 @@
 /// How many suggestions help; more is a list.
 const MAX_SUGGESTIONS: usize = 3;
 
+/// How many candidates are looked at. To compare a wrong name with every known one is for files of
+/// a human size.
+const MAX_CANDIDATES: usize = 1000;
+
 /// The candidates that `word` is probably a slip of, best first, at most three.
 ///
 /// Case and the difference between `-`, `_` and space do not count.
@@ -21,10 +25,13 @@ where
         .into_iter()
         .map(AsRef::as_ref)
         .filter(|candidate| candidate.len() <= 200)
+        .take(MAX_CANDIDATES)
         .filter_map(|candidate| {
             let plain = plain(candidate);
-            let distance = strsim::damerau_levenshtein(&word, &plain);
-            let longer = length.max(plain.chars().count());
+            let (shorter, longer) = {
+                let count = plain.chars().count();
+                (length.min(count), length.max(count))
+            };
             let prefix = length >= 3 && (plain.starts_with(&word) || word.starts_with(&plain));
             // One slip in a short word, two in a usual one, three in a long one.
             let allowed = match longer {
@@ -33,7 +40,15 @@ where
                 5..=9 => 2,
                 _ => 3,
             };
-            (distance <= allowed || (prefix && plain.len() >= 3)).then_some((distance, candidate))
+            let prefix = prefix && plain.len() >= 3;
+            // Every character that one has more is a difference.
+            if !prefix && longer - shorter > allowed {
+                return None;
+            }
+            #[cfg(test)]
+            crate::work::count();
+            let distance = strsim::damerau_levenshtein(&word, &plain);
+            (distance <= allowed || prefix).then_some((distance, candidate))
         })
         .collect();
     found.sort_unstable();

@@ -137,6 +137,15 @@ fn check_as(
     for problem in coven_notation::check(node, schema) {
         context.push(problem);
     }
+    if context.skips() {
+        // The rest would be about what is told already.
+        return CheckedDefinition {
+            plan: None,
+            form,
+            name: name_of(node, form),
+            problems: context.into_problems(),
+        };
+    }
     context.improve_schema_problems();
     match form {
         PlanForm::Grimoire => grimoire::check(&mut context, node),
@@ -150,9 +159,12 @@ fn check_as(
             Err(problem) => problems.push(*problem),
         }
     }
+    CheckedDefinition { plan, form, name: name_of(node, form), problems }
+}
+
+fn name_of(node: &SourceNode, form: PlanForm) -> Option<String> {
     let key = if form == PlanForm::Grimoire { "name" } else { "id" };
-    let name = node.get(key).and_then(SourceNode::as_str).map(str::to_owned);
-    CheckedDefinition { plan, form, name, problems }
+    node.get(key).and_then(SourceNode::as_str).map(str::to_owned)
 }
 
 /// What is left cannot go wrong any more, or the checks above have a hole; then it is said.

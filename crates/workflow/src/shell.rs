@@ -10,6 +10,7 @@
 //! ALL CAPS and anything with a shell's operators (`${FILE:-x}`, `${#list}`) is the shell's own.
 
 mod error;
+mod executes;
 mod rules;
 mod scan;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::scope::VariableScope;
 use crate::template::{UndefinedVariable, VariableReference, to_text};
 
 pub use error::{ShellError, ShellProblem};
+pub use executes::is_executed_variable;
 
 /// The largest value that is handed over in the environment. The system refuses 128 KiB.
 pub const MAX_ENV_VALUE_BYTES: usize = 96 * 1024;

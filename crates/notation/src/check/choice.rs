@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 
 use super::words::{found, types};
 use super::{
-    LocatedProblem, SchemaChecker, ValuePath, add, array, description, enumeration, missing,
-    not_one_of, unknown,
+    KnownKeys, LocatedProblem, SchemaChecker, ValuePath, add, array, description, enumeration,
+    missing, not_one_of, unknown,
 };
 use crate::{FileProblem, NodeValue, SourceNode};
 
@@ -216,7 +216,8 @@ fn choose_by_key<'s>(
     let keys = keys?;
     match entries.first() {
         Some(entry) if !entries.iter().any(|entry| keys.contains(&&entry.key)) => {
-            Some((None, unknown(node, entry, &keys)))
+            let known = keys.iter().map(|key| key.as_str()).collect();
+            Some((None, unknown(entry, &mut KnownKeys { node, known, free: None })))
         }
         None => {
             let message = format!("expected one of the keys {}", super::list(&keys, "or"));

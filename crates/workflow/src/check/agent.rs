@@ -1,12 +1,13 @@
 //! Checks the fields that say how an agent or a command is run, on a step or under `defaults`.
 
 use coven_model::{TerminalSize, TerminalSizeError};
-use coven_notation::{FileProblem, SourceNode, duration};
+use coven_notation::{FileProblem, MapEntry, SourceNode, duration};
 
 use super::context::CheckContext;
 use super::variables::StepVariables;
 use crate::expect::OutputSchema;
-use crate::shell;
+use crate::shell::{self, is_executed_variable};
+use crate::template::TextTemplate;
 
 impl CheckContext<'_> {
     /// Checks the fields that a step shares with `defaults`.
@@ -50,10 +51,29 @@ impl CheckContext<'_> {
                 );
             }
             match variables {
-                Some(variables) => self.template(&entry.value, variables),
+                Some(variables) => {
+                    self.executed_variable(entry);
+                    self.template(&entry.value, variables);
+                }
                 None => self.plain_text(&entry.value),
             }
         }
+    }
+
+    /// Refuses a value in a variable of the environment that programs execute.
+    fn executed_variable(&mut self, entry: &MapEntry) {
+        if !is_executed_variable(&entry.key) {
+            return;
+        }
+        let (template, _) = TextTemplate::parse_all(entry.value.as_str().unwrap_or_default());
+        let Some(reference) = template.references().next() else { return };
+        let span = self.span_inside(&entry.value, reference.offset, reference.length);
+        let name = &entry.key;
+        let message =
+            format!("`${{{reference}}}` goes into `{name}`, and what that holds is executed");
+        let help =
+            format!("set `{name}` to a fixed text, and hand the value over under another name");
+        self.error("shell-executes", span, message, help);
     }
 
     /// Checks a text without variables: all that can be wrong is a NUL.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use coven_notation::{FileProblem, SourceFile, SourceNode, SourceSpan, within};
+use coven_notation::{FileProblem, SourceFile, SourceNode, SourceSpan, more_problems, within};
 
 use super::CheckEnvironment;
 
 /// How many problems of one file are reported; an author with this many reads no further.
-const MAX_FILE_PROBLEMS: usize = 200;
+const MAX_FILE_PROBLEMS: usize = coven_notation::MAX_PROBLEMS;
 /// How many problems of one text in the file are reported.
 pub(super) const MAX_TEXT_PROBLEMS: usize = 20;
 
@@ -16,17 +16,35 @@ pub(super) struct CheckContext<'a> {
     pub(super) source: &'a SourceFile,
     pub(super) known: &'a CheckEnvironment,
     problems: Vec<FileProblem>,
+    /// How many more there were, as far as they were looked for.
+    uncounted: usize,
+    /// Whether something was not looked at, because there were enough problems already.
+    skipped: bool,
 }
 
 impl<'a> CheckContext<'a> {
     pub(super) fn new(source: &'a SourceFile, known: &'a CheckEnvironment) -> Self {
-        Self { source, known, problems: Vec::new() }
+        Self { source, known, problems: Vec::new(), uncounted: 0, skipped: false }
     }
 
     pub(super) fn push(&mut self, problem: FileProblem) {
-        if self.problems.len() < MAX_FILE_PROBLEMS {
+        if self.is_full() {
+            self.uncounted += 1;
+        } else {
             self.problems.push(problem);
         }
+    }
+
+    fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_FILE_PROBLEMS
+    }
+
+    /// Whether there are as many problems as are told, so that nothing more is looked for: a file
+    /// can have as many wrong names as it has room for, and each is held against all that are
+    /// known. A definition of which something was skipped is never used.
+    pub(super) fn skips(&mut self) -> bool {
+        self.skipped |= self.is_full();
+        self.is_full()
     }
 
     /// An error at a place.
@@ -85,6 +103,11 @@ impl<'a> CheckContext<'a> {
 
     pub(super) fn into_problems(mut self) -> Vec<FileProblem> {
         self.problems.sort_by_key(|problem| (problem.span, problem.severity));
+        if (self.uncounted > 0 || self.skipped)
+            && let Some(last) = self.problems.last()
+        {
+            self.problems.push(more_problems(last.span, self.uncounted));
+        }
         self.problems
     }
 }

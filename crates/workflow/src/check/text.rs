@@ -11,7 +11,7 @@ use crate::template::{TextTemplate, VariableReference};
 impl CheckContext<'_> {
     /// Checks a text with variables.
     pub(super) fn template(&mut self, node: &SourceNode, variables: &StepVariables) {
-        let Some(text) = node.as_str() else { return };
+        let Some(text) = node.as_str().filter(|_| !self.skips()) else { return };
         if text.contains('\0') {
             self.nul(node, text);
         }
@@ -58,7 +58,7 @@ impl CheckContext<'_> {
     }
 
     pub(super) fn condition(&mut self, node: &SourceNode, variables: &StepVariables) {
-        let Some(text) = node.as_str() else { return };
+        let Some(text) = node.as_str().filter(|_| !self.skips()) else { return };
         let condition = match Condition::parse(text) {
             Ok(condition) => condition,
             Err(error) => {
@@ -82,7 +82,7 @@ impl CheckContext<'_> {
 
     /// Checks a command for a shell.
     pub(super) fn command(&mut self, node: &SourceNode, variables: &StepVariables) {
-        let Some(text) = node.as_str() else { return };
+        let Some(text) = node.as_str().filter(|_| !self.skips()) else { return };
         if text.trim().is_empty() {
             return self.error(
                 "empty-command",
@@ -160,6 +160,20 @@ fn shell_help(problem: &ShellProblem) -> (&'static str, String) {
             format!(
                 "hand it over as an argument or in the environment, as in `VALUE=${{{name}}} bash -c 'echo \"$VALUE\"'`"
             ),
+        ),
+        ShellProblem::CalculatedLater { variable, .. } => (
+            "shell-executes",
+            format!(
+                "compare with `[ \"${variable}\" -gt 3 ]`, which takes plain numbers only, or calculate in another program that is given the value as an argument"
+            ),
+        ),
+        ShellProblem::ReferredLater { variable, .. } => (
+            "shell-executes",
+            format!("give the shell variable a name of your own instead of `${variable}`"),
+        ),
+        ShellProblem::Environment { variable, .. } => (
+            "shell-executes",
+            format!("set `{variable}` to a fixed text, and hand the value over under another name"),
         ),
         ShellProblem::VariableName { name, .. } => (
             "shell-executes",

@@ -185,6 +185,8 @@ impl StepVariables {
     }
 
     fn undefined(&self, reference: &VariableReference) -> VariableProblem {
+        #[cfg(test)]
+        tests::UNDEFINED.set(tests::UNDEFINED.get() + 1);
         let name = &reference.name;
         if let Some((step, span)) = self.later.get(name) {
             let message = format!(
@@ -274,5 +276,36 @@ pub(super) fn type_of_schema(schema: &Value) -> ValueType {
             }
         }
         _ => ValueType::Any,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+
+    use std::cell::Cell;
+
+    use coven_notation::SourceFile;
+
+    use crate::{CheckEnvironment, check};
+
+    thread_local! {
+        /// How many unknown variables were held against all that are known.
+        pub(super) static UNDEFINED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn unknown_variables_are_looked_for_until_there_are_enough_problems() {
+        let mut text = "name: a\ndescription: A.\nsteps:\n".to_owned();
+        for index in 0..3000 {
+            text.push_str(&format!(
+                "  - {{name: s{index}, type: script, output: o{index}, command: 'echo ${{p{index}}}', env: {{A: '${{q{index}}}'}}}}\n"
+            ));
+        }
+        let checked = check(&SourceFile::new("a.yaml", text), &CheckEnvironment::default());
+        assert!(checked.plan.is_none());
+        assert_eq!(checked.problems.len(), 101);
+        assert_eq!(checked.problems[100].code, "more-problems");
+        assert!(UNDEFINED.get() <= 200, "{} were looked for", UNDEFINED.get());
     }
 }

@@ -40,6 +40,24 @@ pub enum ShellProblem {
         /// The command that expects it.
         by: String,
     },
+    /// In a shell variable that the shell calculates with.
+    #[error(
+        "`${{{name}}}` goes into the shell variable `{variable}`, and the shell calculates with that: there it executes what a value holds"
+    )]
+    CalculatedLater { name: String, variable: String },
+    /// In a shell variable that stands where the name of another is expected.
+    #[error(
+        "`${{{name}}}` goes into the shell variable `{variable}`, which stands where `{by}` expects the name of a shell variable: there a shell executes what a value holds"
+    )]
+    ReferredLater {
+        name: String,
+        variable: String,
+        /// The command that expects it.
+        by: String,
+    },
+    /// In a variable of the environment that programs execute.
+    #[error("`${{{name}}}` goes into `{variable}`, and what that holds is executed")]
+    Environment { name: String, variable: String },
     /// In a pattern of a parameter expansion.
     #[error("`${{{name}}}` stands in a pattern, where its characters have a meaning of their own")]
     Pattern { name: String },

@@ -1,6 +1,7 @@
 //! What shells and programs do with the words they are given: which of them execute a value.
 
 use super::error::ShellProblem;
+use super::executes;
 
 /// A place where no variable may stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,7 @@ pub(super) enum ForbiddenSpot {
     Pattern,
     Executed(String),
     VariableName(String),
+    Environment(String),
 }
 
 impl ForbiddenSpot {
@@ -24,6 +26,23 @@ impl ForbiddenSpot {
             Self::Pattern => ShellProblem::Pattern { name },
             Self::Executed(by) => ShellProblem::Executed { name, by },
             Self::VariableName(by) => ShellProblem::VariableName { name, by },
+            Self::Environment(variable) => ShellProblem::Environment { name, variable },
+        }
+    }
+
+    /// What is wrong with a value that is in a shell variable when that stands here.
+    pub(super) fn later(self, name: String, variable: String) -> Option<ShellProblem> {
+        match self {
+            Self::Arithmetic => Some(ShellProblem::CalculatedLater { name, variable }),
+            Self::VariableName(by) => Some(ShellProblem::ReferredLater { name, variable, by }),
+            // `bash -c "$command"` says itself that it executes what is in the variable: that is
+            // how a value is run on purpose.
+            Self::Executed(_)
+            | Self::Environment(_)
+            | Self::SingleQuotes
+            | Self::QuotedHeredoc
+            | Self::Backticks
+            | Self::Pattern => None,
         }
     }
 }
@@ -32,25 +51,41 @@ impl ForbiddenSpot {
 pub(super) const CALCULATING_TESTS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 /// What the shell's own commands do with a variable in this word.
-pub(super) fn spot(
-    program: &str,
-    previous: &str,
-    current: &str,
-    calculates: bool,
-    in_test: bool,
-) -> Option<ForbiddenSpot> {
+pub(super) fn spot(words: &WordPlace<'_>) -> Option<ForbiddenSpot> {
+    let WordPlace { program, previous, current, .. } = *words;
     let name = || Some(ForbiddenSpot::VariableName(program.to_owned()));
+    let executed = || Some(ForbiddenSpot::Executed(program.to_owned()));
     match program {
-        "eval" | "trap" => Some(ForbiddenSpot::Executed(program.to_owned())),
+        "eval" | "trap" | "alias" | "bind" | "complete" | "compgen" | "fc" => executed(),
+        // The words behind the first are arguments of the file.
+        "source" | "." if previous == program => executed(),
         "let" => Some(ForbiddenSpot::Arithmetic),
-        "[[" if in_test && CALCULATING_TESTS.contains(&previous) => Some(ForbiddenSpot::Arithmetic),
+        "[[" if words.in_test && CALCULATING_TESTS.contains(&previous) => {
+            Some(ForbiddenSpot::Arithmetic)
+        }
         "[[" | "[" | "test" if matches!(previous, "-v" | "-R") => name(),
+        "mapfile" | "readarray" if previous == "-C" => executed(),
         "read" | "unset" | "mapfile" | "readarray" | "getopts" => name(),
         "printf" | "wait" if matches!(previous, "-v" | "-p") => name(),
-        _ if declares(program) && calculates => Some(ForbiddenSpot::Arithmetic),
-        _ if declares(program) && !current.contains('=') => name(),
+        _ if declares(program) && words.calculates => Some(ForbiddenSpot::Arithmetic),
+        _ if declares(program) && (words.refers || !current.contains('=')) => name(),
+        _ if executes::option(program, previous, current) => executed(),
         _ => None,
     }
+}
+
+/// Where a variable stands in a command.
+pub(super) struct WordPlace<'a> {
+    pub(super) program: &'a str,
+    /// The word before.
+    pub(super) previous: &'a str,
+    /// The word so far.
+    pub(super) current: &'a str,
+    /// Whether `declare -i` or the like came before.
+    pub(super) calculates: bool,
+    /// Whether `declare -n` or the like came before.
+    pub(super) refers: bool,
+    pub(super) in_test: bool,
 }
 
 /// Whether a command of the shell makes variables.
@@ -81,7 +116,26 @@ pub(super) fn is_prefix(word: &str) -> bool {
             | "env"
             | "nohup"
             | "coproc"
+            | "doas"
+            | "function"
     )
+}
+
+/// Whether what follows a word is a command with options of its own before it: `sudo -u me ls`.
+pub(super) fn is_wrapper(word: &str) -> bool {
+    matches!(word, "command" | "builtin" | "exec" | "time" | "sudo" | "doas" | "env" | "nohup")
+}
+
+/// Whether an option of such a word has a value of its own.
+pub(super) fn has_value(wrapper: &str, option: &str) -> bool {
+    let valued: &[&str] = match wrapper {
+        "sudo" | "doas" => &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R"],
+        "env" => &["-u", "-C"],
+        "exec" => &["-a"],
+        "time" => &["-f", "-o"],
+        _ => &[],
+    };
+    valued.contains(&option)
 }
 
 /// `NAME=value` before a command.
@@ -89,7 +143,7 @@ pub(super) fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let text = text.split_once('[').map_or(text, |(name, _)| name);
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -125,9 +179,15 @@ enum ProgramOperands {
     First,
     /// The first one is a name, the others are the program.
     Others,
+    /// All of them.
+    All,
+    /// None, and nothing is read from standard input.
+    Nothing,
+    /// None, and everything that is read from standard input is.
+    Input,
 }
 
-const INTERPRETERS: [KnownInterpreter; 8] = [
+const INTERPRETERS: [KnownInterpreter; 15] = [
     KnownInterpreter {
         names: &["bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish"],
         flags: &["-c"],
@@ -171,7 +231,50 @@ const INTERPRETERS: [KnownInterpreter; 8] = [
         operands: ProgramOperands::First,
     },
     KnownInterpreter {
-        names: &["ssh", "su"],
+        names: &["script"],
+        flags: &["-c", "--command"],
+        valued: &["-E", "-I", "-O", "-B", "-T", "-m", "-o"],
+        operands: ProgramOperands::Nothing,
+    },
+    KnownInterpreter {
+        names: &["watch"],
+        flags: &[],
+        valued: &["-n", "--interval"],
+        operands: ProgramOperands::All,
+    },
+    KnownInterpreter {
+        // What stands behind `=` is expanded, and `$(shell ...)` in it is run.
+        names: &["make", "gmake"],
+        flags: &["--eval", "-E"],
+        valued: &["-C", "-f", "-I", "-j", "-l", "-o", "-W"],
+        operands: ProgramOperands::All,
+    },
+    KnownInterpreter {
+        names: &["ex", "vi", "vim", "nvim", "view", "ed"],
+        flags: &["-c", "--cmd", "+"],
+        valued: &["-u", "-i", "-w", "-W"],
+        operands: ProgramOperands::Input,
+    },
+    KnownInterpreter {
+        names: &["emacs", "emacsclient"],
+        flags: &["--eval", "-eval", "-e", "--execute"],
+        valued: &["-l"],
+        operands: ProgramOperands::Nothing,
+    },
+    KnownInterpreter {
+        names: &["at", "batch", "crontab", "dc", "gdb", "sqlite3", "psql", "mysql", "mariadb"],
+        flags: &["-ex", "-e", "-c", "--command", "--execute", "-cmd"],
+        valued: &["-f", "-u", "-h", "-U", "-d", "-p"],
+        operands: ProgramOperands::Input,
+    },
+    KnownInterpreter {
+        names: &["parallel"],
+        flags: &[],
+        valued: &["-j", "-a", "-S", "--jobs", "--arg-file"],
+        operands: ProgramOperands::First,
+    },
+    KnownInterpreter {
+        names: &["ssh", "su", "runuser", "sg"],
         flags: &["-c"],
         valued: &["-p", "-i", "-o", "-l", "-F", "-J", "-L", "-R", "-D"],
         operands: ProgramOperands::Others,
@@ -204,15 +307,21 @@ impl InterpreterName {
         current: &str,
         operands: usize,
         direct: bool,
+        flagged: bool,
     ) -> bool {
         let known = &INTERPRETERS[self.0];
         let flag =
             known.flags.iter().any(|flag| is_flag(previous, flag) || current.starts_with(flag));
         let operand = direct && !current.starts_with('-') && !self.is_option(previous, current);
         match known.operands {
-            ProgramOperands::File => flag && operands == 0,
+            // A file whose whole name is the value is a program that the value chooses.
+            ProgramOperands::File => {
+                operands == 0 && (flag || (operand && current.is_empty() && !flagged))
+            }
             ProgramOperands::First => flag || (operand && operands == 0),
             ProgramOperands::Others => flag || (operand && operands > 0),
+            ProgramOperands::All => flag || operand,
+            ProgramOperands::Nothing | ProgramOperands::Input => flag,
         }
     }
 
@@ -220,8 +329,11 @@ impl InterpreterName {
     pub(super) fn reads_program(self, operands: usize, flagged: bool) -> bool {
         match INTERPRETERS[self.0].operands {
             ProgramOperands::File => operands == 0 && !flagged,
-            ProgramOperands::First => false,
+            ProgramOperands::First => self.name() == "parallel" && operands == 0,
             ProgramOperands::Others => operands <= 1 && !flagged,
+            ProgramOperands::All => self.name().ends_with("make"),
+            ProgramOperands::Nothing => !flagged,
+            ProgramOperands::Input => true,
         }
     }
 

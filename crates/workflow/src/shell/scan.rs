@@ -36,6 +36,8 @@ pub(super) fn scan(source: &str) -> ScannedCommand {
         depth: 0,
         refused: None,
         heredocs: Vec::new(),
+        received: HashMap::new(),
+        risky: HashMap::new(),
         numbers: HashMap::new(),
         found: ScannedCommand {
             text: String::with_capacity(source.len()),
@@ -51,6 +53,7 @@ pub(super) fn scan(source: &str) -> ScannedCommand {
         scanner.commands(None);
     }
     scanner.copy_to(source.len());
+    scanner.values_that_went_on();
     scanner.found.errors.sort_by_key(|error| error.offset);
     scanner.found
 }
@@ -83,6 +86,10 @@ struct ShellScanner<'a> {
     /// Set where no variable may stand.
     refused: Option<ForbiddenSpot>,
     heredocs: Vec<PendingHeredoc>,
+    /// The variables of the workflow that went into each variable of the shell.
+    received: HashMap<String, Vec<(usize, usize, String)>>,
+    /// Why no value of ours may be in a variable of the shell, if so.
+    risky: HashMap<String, ForbiddenSpot>,
     /// The number of each variable that was seen.
     numbers: HashMap<String, usize>,
     found: ScannedCommand,
@@ -91,6 +98,41 @@ struct ShellScanner<'a> {
 impl ShellScanner<'_> {
     fn error(&mut self, offset: usize, length: usize, problem: ShellProblem) {
         self.found.errors.push(ShellError { offset, length, problem });
+    }
+
+    /// Notes that shell variables get the variables of the workflow that were found since.
+    fn receive(&mut self, receivers: Vec<String>, since: usize) {
+        let found = self.found.uses.get(since..).unwrap_or_default();
+        let found = found.iter().map(|(one, _)| (one.offset, one.length, one.to_string()));
+        let found: Vec<(usize, usize, String)> = found.collect();
+        if !found.is_empty() {
+            for receiver in receivers {
+                self.received.entry(receiver).or_default().extend(found.iter().cloned());
+            }
+        }
+    }
+
+    /// Notes that a shell variable stands where no value of ours may.
+    fn note_risky(&mut self, name: &str, spot: Option<ForbiddenSpot>) {
+        if let Some(spot) = self.refused.clone().or(spot) {
+            self.risky.entry(name.to_owned()).or_insert(spot);
+        }
+    }
+
+    /// Refuses values that are harmless where they stand and are executed one assignment later.
+    fn values_that_went_on(&mut self) {
+        let risky = std::mem::take(&mut self.risky);
+        let mut errors: Vec<ShellError> = Vec::new();
+        for (variable, spot) in risky {
+            for (offset, length, name) in self.received.get(&variable).into_iter().flatten() {
+                if let Some(problem) = spot.clone().later(name.clone(), variable.clone()) {
+                    errors.push(ShellError { offset: *offset, length: *length, problem });
+                }
+            }
+        }
+        errors.sort_by_key(|error| (error.offset, error.problem.to_string()));
+        errors.dedup_by_key(|error| error.offset);
+        self.found.errors.extend(errors);
     }
 
     fn copy_to(&mut self, end: usize) {

@@ -36,7 +36,7 @@ fn a_variable_becomes_a_quoted_reference_to_the_environment() {
     insta::assert_snapshot!(text("a ${x} ${y} ${x} ${inputs.base} ${input.base}"), @r#"a "${COVEN_V1}" "${COVEN_V2}" "${COVEN_V1}" "${COVEN_V3}" "${COVEN_V3}""#);
     insta::assert_snapshot!(text("echo ${steps.run-tests.status} ${input.base-branch} ${list[0]}"), @r#"echo "${COVEN_V1}" "${COVEN_V2}" "${COVEN_V3}""#);
     insta::assert_snapshot!(text(r#"echo "$(git log "${x}" | head -n ${y})""#), @r#"echo "$(git log "${COVEN_V1}" | head -n "${COVEN_V2}")""#);
-    insta::assert_snapshot!(text("FILE=${x} make ${y} > ${x} 2>&1"), @r#"FILE="${COVEN_V1}" make "${COVEN_V2}" > "${COVEN_V1}" 2>&1"#);
+    insta::assert_snapshot!(text("FILE=${x} cargo ${y} > ${x} 2>&1"), @r#"FILE="${COVEN_V1}" cargo "${COVEN_V2}" > "${COVEN_V1}" 2>&1"#);
     insta::assert_snapshot!(text(r#"echo "${FILE:-${x}}" ${FILE:-${y}}"#), @r#"echo "${FILE:-${COVEN_V1}}" ${FILE:-"${COVEN_V2}"}"#);
     insta::assert_snapshot!(text("cat <<EOF\nIt's ${x} and $(echo ${y})\nEOF\necho ${x}"), @r#"
     cat <<EOF
@@ -139,6 +139,104 @@ fn a_variable_is_refused_where_a_shell_would_execute_it() {
         "python3 - <<EOF\nprint('${x}')\nEOF",
         "bash <<< ${x}",
         "ssh host <<EOF\nls ${x}\nEOF",
+        "declare -n ref=${x}",
+        "local -n ref=\"${x}\"",
+        "typeset -rn ref=${x}",
+        "declare -ai list=(1 ${x})",
+        "declare -a -i list=(${x})",
+        "declare -ai list+=(${x})",
+        "source ${x}",
+        ". \"${x}\"",
+        "source \"lib/${x}.sh\"",
+        "alias ll=\"ls ${x}\"",
+        "coproc sh -c \"ls ${x}\"",
+        "coproc P { eval ${x}; }",
+        "coproc P { eval \"ls ${x}\"; }",
+        "function f { eval ${x}; }",
+        "PS4=${x} bash -x file",
+        "PS4=\"${x}\"; set -x; ls",
+        "BASH_ENV=${x} bash file",
+        "export GIT_SSH_COMMAND=\"ssh -i ${x}\"",
+        "env LD_PRELOAD=${x} ls",
+        "sudo GIT_CONFIG_VALUE_0=${x} git status",
+        "declare -x PROMPT_COMMAND=${x}",
+        "echo ${x} | sh",
+        "echo \"ls ${x}\" | sudo bash -s",
+        "echo ${x} |& python3",
+        "echo ${x} | tr a b | bash",
+        "{ echo a; echo ${x}; } | sh",
+        "(echo ${x}) | sh -e",
+        "for i in 1 2; do echo ${x}; done | bash",
+        "if true; then echo ${x}; fi | sh",
+        "printf '%s' ${x} |\n  sh",
+        "echo $(echo ${x} | sh)",
+        "echo ${x} | xargs sh -c",
+        "echo ${x} | xargs -I{} sh -c 'ls {}'",
+        "xargs -n1 bash -c <<< ${x}",
+        "echo ${x} | xargs bash",
+        "echo ${x} | parallel",
+        "parallel \"ls ${x}\" ::: 1 2",
+        "script -c \"ls ${x}\" /dev/null",
+        "script -qc ${x} /dev/null",
+        "echo ${x} | script",
+        "watch ls ${x}",
+        "watch -n 2 \"ls ${x}\"",
+        "make ${x}",
+        "make A=${x}",
+        "make --eval=${x}",
+        "A=${x} make",
+        "ex -c \"s/a/${x}/\" file",
+        "vim -es -c ${x} file",
+        "ex file <<EOF\ns/a/${x}/\nEOF",
+        "ed file <<EOF\n${x}\nEOF",
+        "emacs --batch --eval \"(print ${x})\"",
+        "at now <<EOF\nls ${x}\nEOF",
+        "echo \"* * * * * ls ${x}\" | crontab -",
+        "sqlite3 db \"$(echo 1)\" <<EOF\n${x}\nEOF",
+        "psql -c \"select '${x}'\"",
+        "bind -x \"'a':${x}\"",
+        "complete -C ${x} ls",
+        "mapfile -C ${x} list",
+        "env -S ${x}",
+        "env -i -S \"ls ${x}\"",
+        "env --split-string=${x}",
+        "sudo -u me sh -c \"ls ${x}\"",
+        "command -p eval ${x}",
+        "time -p eval ${x}",
+        "timeout 5 awk \"/${x}/\" file",
+        "nice -n 5 ssh host \"ls ${x}\"",
+        "find . -exec ${x} \\;",
+        "find . -exec awk \"/${x}/\" {} \\;",
+        "git -c core.sshCommand=${x} fetch",
+        "git -c ${x} fetch",
+        "git rebase --exec \"ls ${x}\" main",
+        "git clone --upload-pack=${x} url",
+        "tar xf a.tar --checkpoint=1 --checkpoint-action=exec=${x}",
+        "tar -I ${x} -xf a",
+        "rsync -e \"ssh ${x}\" a b",
+        "ssh -o ProxyCommand=${x} host",
+        "ssh -oProxyCommand=${x} host",
+        "su -c \"ls ${x}\" me",
+        "runuser -u me -c ${x}",
+        "perl -e \"print '${x}'\"",
+        "bash ${x}",
+        "python3 ${x} a",
+        "n=${x}; echo $((n + 1))",
+        "n=${x}; ((n > 1))",
+        "n=$(echo ${x}); let m=n+1",
+        "local n=\"${x}\"; [[ $n -gt 1 ]]",
+        "n=${x}; [[ 1 -lt n ]]",
+        "n=${x}\necho ${list[$n]}",
+        "n=${x}; a[n]=1",
+        "n=${x}; declare -i m=n",
+        "n=${x}; echo ${A:n:1}",
+        "for n in ${x}; do echo $((n)); done",
+        "read -r n <<< ${x}; echo $((n))",
+        "echo ${x} | while read -r n; do echo $((n)); done",
+        "printf -v n %s ${x}; ((n))",
+        "c=${x}; declare -n ref=$c",
+        "c=${x}; unset \"$c\"",
+        "c=${x}; printf -v \"$${c}\" %s a",
     ] {
         let (_, errors) = ShellCommand::parse_all(command);
         assert!(
@@ -147,6 +245,9 @@ fn a_variable_is_refused_where_a_shell_would_execute_it() {
                 ShellProblem::Arithmetic { .. }
                     | ShellProblem::Executed { .. }
                     | ShellProblem::VariableName { .. }
+                    | ShellProblem::CalculatedLater { .. }
+                    | ShellProblem::ReferredLater { .. }
+                    | ShellProblem::Environment { .. }
             )),
             "{command}: {errors:?}"
         );
@@ -173,6 +274,28 @@ fn what_only_looks_dangerous_is_accepted() {
         "ssh host cat <<EOF\n${x}\nEOF",
         "test -n ${x} -a -f ${y}",
         "git commit -m \"eval $(( 1 + 1 )): ${x}\"",
+        "git diff --end-of-options ${x}",
+        "checks=${x}; bash -c \"$checks\"",
+        "n=${x}; [ \"$n\" -gt 3 ] && echo \"$n\"",
+        "n=${x}; m=1; echo $((m + 1))",
+        "source lib.sh ${x}",
+        "echo ${x} | grep a | xargs rm -f --",
+        "echo ${x} | tee log | sort",
+        "echo a | sh; echo ${x}",
+        "echo ${x} > file; sh file",
+        "echo ${x} && ls | sh",
+        "sudo -u me ls ${x}",
+        "env -u A B=${x} ls ${y}",
+        "GIT_AUTHOR_NAME=${x} git commit",
+        "tar xf ${x} -C ${y}",
+        "rsync -a ${x} host:${y}",
+        "timeout 5 ls ${x}",
+        "find ${x} -name ${y} -exec rm {} \\;",
+        "declare -r a=${x}; declare -a list=(${x})",
+        "bash script.sh ${x}",
+        "for f in ${x}; do rm -- $f; done",
+        "read -r n <<< ${x}; echo \"$n\"",
+        "function f { echo ${x}; }; coproc P { cat ${y}; }",
     ] {
         assert_eq!(wrong(command), "", "{command}");
     }
@@ -225,4 +348,16 @@ fn a_command_is_its_source_on_disk_and_raw_text_stays_raw() {
     assert_eq!(back, raw);
     assert_ne!(back, ShellCommand::parse("print").unwrap());
     assert_eq!(back.prepare(&scope()).unwrap().text, "print(f'${x}')");
+}
+
+#[test]
+fn what_is_executed_later_is_told_at_the_place_of_the_variable() {
+    insta::assert_snapshot!(wrong("n=${x}\necho $((n + 1)) | ${y} | sh"), @"
+    ${x} => `${x}` goes into the shell variable `n`, and the shell calculates with that: there it executes what a value holds
+    ${y} => `${y}` becomes part of a program that `sh` executes
+    ");
+    insta::assert_snapshot!(wrong("c=${x}; read \"$c\"; PS4=${y} ls"), @"
+    ${x} => `${x}` goes into the shell variable `c`, which stands where `read` expects the name of a shell variable: there a shell executes what a value holds
+    ${y} => `${y}` goes into `PS4`, and what that holds is executed
+    ");
 }

@@ -1,7 +1,8 @@
 //! Follows one simple command word by word, as far as is needed to know what happens to its
 //! arguments.
 
-use super::rules::{self, ForbiddenSpot, InterpreterName};
+use super::executes::is_executed_variable;
+use super::rules::{self, ForbiddenSpot, InterpreterName, WordPlace};
 
 /// A simple command as far as it was read.
 #[derive(Default)]
@@ -17,6 +18,20 @@ pub(super) struct SimpleCommand {
     variables: Vec<Variable>,
     /// Whether `declare -i` or the like came before.
     calculates: bool,
+    /// Whether `declare -n` or the like came before.
+    refers: bool,
+    /// The last word before the command that takes options of its own: `sudo`.
+    wrapper: Option<String>,
+    /// Whether the command is the name of a block that follows: `coproc NAME {`.
+    names_block: bool,
+    /// Whether `esac` was the last word.
+    closed_case: bool,
+    /// The variables of assignments before the command.
+    assigned: Vec<Variable>,
+    /// The loop variable of `for`, or what `printf -v` and `read` write to.
+    receivers: Vec<String>,
+    /// How many variables of the workflow were found before the word being read.
+    pub(super) uses_before: usize,
     /// A program that takes a program as an argument.
     interpreter: Option<InterpreterName>,
     /// Whether that is the command itself.
@@ -48,6 +63,12 @@ pub(super) struct WordEnd {
     pub(super) closes_case: bool,
     /// Variables that turn out to be calculated with.
     pub(super) calculated: Vec<Variable>,
+    /// Variables that turn out to be executed by this.
+    pub(super) executed: Vec<(Variable, String)>,
+    /// The shell variables that get what the word holds.
+    pub(super) receivers: Vec<String>,
+    /// Names of shell variables in places where they are calculated with.
+    pub(super) calculated_names: Vec<String>,
 }
 
 impl SimpleCommand {
@@ -59,6 +80,16 @@ impl SimpleCommand {
     /// The values of a list: `name=(one two)`.
     pub(super) fn list() -> Self {
         Self { in_list: true, ..Self::default() }
+    }
+
+    /// The values of a list of numbers: `declare -ai name=(one two)`.
+    pub(super) fn number_list() -> Self {
+        Self { calculates: true, ..Self::list() }
+    }
+
+    /// Whether the values that are assigned are calculated.
+    pub(super) fn calculates(&self) -> bool {
+        self.calculates
     }
 
     pub(super) fn in_test(&self) -> bool {
@@ -97,8 +128,34 @@ impl SimpleCommand {
         self.target = Some(RedirectTarget(self.input_spot().filter(|_| is_input)));
     }
 
+    /// Whether the word being read is the target of a redirection.
+    pub(super) fn is_target(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Whether this is the end of a block, whose commands stand before.
+    pub(super) fn is_compound_end(&self) -> bool {
+        self.program.is_none() && matches!(self.previous.as_str(), "}" | "done" | "fi")
+            || self.closed_case
+    }
+
+    /// The shell variables that get what the command reads: `read NAME`.
+    pub(super) fn readers(&self) -> Vec<String> {
+        match self.program.as_deref() {
+            Some("read" | "mapfile" | "readarray") => self.receivers.clone(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Why no variable may stand in what the command reads, if so.
     pub(super) fn input_spot(&self) -> Option<ForbiddenSpot> {
+        // What `xargs` reads becomes arguments, and so part of a program if one stands last.
+        if self.program.as_deref().is_some_and(|program| program.ends_with("xargs"))
+            && self.interpreter.is_some()
+            && (self.flagged || self.operands == 0)
+        {
+            return Some(ForbiddenSpot::Executed("xargs".to_owned()));
+        }
         let reader = self.interpreter.filter(|interpreter| {
             self.direct && interpreter.reads_program(self.operands, self.flagged)
         });
@@ -128,14 +185,42 @@ impl SimpleCommand {
         if assigns && rules::is_subscript(current, self.in_list) {
             return Some(ForbiddenSpot::Arithmetic);
         }
+        if self.in_list && self.calculates {
+            return Some(ForbiddenSpot::Arithmetic);
+        }
+        if let Some((name, _)) = current.split_once('=')
+            && assigns
+            && is_executed_variable(name.strip_suffix('+').unwrap_or(name))
+        {
+            return Some(ForbiddenSpot::Environment(name.to_owned()));
+        }
+        if self.program.is_none() && self.wrapper.as_deref() == Some("env") {
+            let splits = |word: &str| word.starts_with("-S") || word.starts_with("--split-string");
+            if splits(current) || splits(&self.previous) {
+                return Some(ForbiddenSpot::Executed("env".to_owned()));
+            }
+        }
         let program = self.program.as_deref()?;
         if let Some(interpreter) = self.interpreter
             && !matches!(program, "echo" | "printf")
-            && interpreter.takes_program(&self.previous, current, self.operands, self.direct)
+            && interpreter.takes_program(
+                &self.previous,
+                current,
+                self.operands,
+                self.direct,
+                self.flagged,
+            )
         {
             return Some(ForbiddenSpot::Executed(interpreter.name().to_owned()));
         }
-        rules::spot(program, &self.previous, current, self.calculates, self.in_test)
+        rules::spot(&WordPlace {
+            program,
+            previous: &self.previous,
+            current,
+            calculates: self.calculates,
+            refers: self.refers,
+            in_test: self.in_test,
+        })
     }
 
     pub(super) fn end_word(&mut self) -> WordEnd {
@@ -148,15 +233,23 @@ impl SimpleCommand {
         if self.in_test {
             if rules::CALCULATING_TESTS.contains(&word.as_str()) {
                 ended.calculated = std::mem::take(&mut self.previous_variables);
+                ended.calculated_names.extend(names_in(&self.previous));
+            } else if rules::CALCULATING_TESTS.contains(&self.previous.as_str()) {
+                ended.calculated_names.extend(names_in(&word));
             }
             if word == "]]" {
                 *self = Self::default();
                 return ended;
             }
         } else if self.program.is_none() {
-            self.first_word(&word, variables.is_empty(), &mut ended);
-        } else if word.starts_with('-') && word.contains('i') {
-            self.calculates |= self.program.as_deref().is_some_and(rules::declares);
+            self.first_word(&word, &variables, &mut ended);
+        } else if self.names_block
+            && matches!(word.as_str(), "{" | "if" | "for" | "while" | "until")
+        {
+            *self = Self { uses_before: self.uses_before, ..Self::default() };
+            return ended;
+        } else {
+            self.argument(&word, &mut ended);
         }
         if let Some(interpreter) = self.interpreter {
             self.flagged |= interpreter.is_program_flag(&word);
@@ -165,16 +258,63 @@ impl SimpleCommand {
             self.operands += usize::from(operand && self.previous != "-s");
         } else {
             self.interpreter = InterpreterName::find(&word);
-            self.direct = self.program.as_ref() == Some(&word);
+            let runs = ["-exec", "-execdir", "-ok", "-okdir"].contains(&self.previous.as_str());
+            let command = self.program.as_ref() == Some(&word);
+            self.direct = command || runs || self.program.as_deref().is_some_and(starts_others);
         }
         self.previous = word;
         self.previous_variables = variables;
         ended
     }
 
-    fn first_word(&mut self, word: &str, plain: bool, ended: &mut WordEnd) {
+    /// Looks at a word behind the command.
+    fn argument(&mut self, word: &str, ended: &mut WordEnd) {
+        let program = self.program.clone().unwrap_or_default();
+        let option = word.starts_with(['-', '+']);
+        match program.as_str() {
+            _ if rules::declares(&program) && option => {
+                self.calculates |= word.contains('i');
+                self.refers |= word.contains('n') && program != "export";
+            }
+            _ if rules::declares(&program) => {
+                if let Some((name, value)) = word.split_once('=') {
+                    ended.receivers.push(plain_name(name));
+                    if self.calculates {
+                        ended.calculated_names.extend(names_in(value));
+                    }
+                }
+            }
+            "let" => {
+                if let Some((name, _)) = word.split_once('=') {
+                    ended.receivers.push(plain_name(name));
+                }
+                ended.calculated_names.extend(names_in(word));
+            }
+            "for" | "select" if self.previous == program => {
+                self.receivers.push(word.to_owned());
+            }
+            "for" | "select" => ended.receivers.clone_from(&self.receivers),
+            "printf" if self.previous == "-v" => self.receivers.push(word.to_owned()),
+            "printf" => ended.receivers.clone_from(&self.receivers),
+            "read" | "mapfile" | "readarray" if !option && rules::is_name(word) => {
+                self.receivers.push(word.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    fn first_word(&mut self, word: &str, variables: &[Variable], ended: &mut WordEnd) {
+        if let Some(wrapper) = &self.wrapper {
+            if word.starts_with('-') || rules::has_value(wrapper, &self.previous) {
+                return;
+            }
+        }
+        let plain = variables.is_empty();
         match word {
-            "esac" => ended.closes_case = true,
+            "esac" => {
+                ended.closes_case = true;
+                self.closed_case = true;
+            }
             "case" => {
                 ended.opens_case = true;
                 self.program = Some(word.to_owned());
@@ -183,9 +323,65 @@ impl SimpleCommand {
                 self.in_test = true;
                 self.program = Some(word.to_owned());
             }
-            _ if plain && (rules::is_prefix(word) || rules::is_assignment(word)) => {}
-            _ if rules::is_assignment(word) => {}
-            _ => self.program = Some(word.to_owned()),
+            _ if rules::is_assignment(word) => {
+                if let Some((name, _)) = word.split_once('=') {
+                    ended.receivers.push(plain_name(name));
+                    if let Some((_, subscript)) = name.split_once('[') {
+                        ended.calculated_names.extend(names_in(subscript));
+                    }
+                }
+                self.assigned.extend_from_slice(variables);
+            }
+            _ if plain && rules::is_prefix(word) => {
+                self.wrapper = rules::is_wrapper(word).then(|| word.to_owned());
+                self.names_block = matches!(word, "coproc" | "function");
+            }
+            _ => {
+                // `make` expands what its environment holds, and runs `$(shell ...)` in it.
+                if matches!(word.rsplit('/').next(), Some("make" | "gmake")) {
+                    let assigned = std::mem::take(&mut self.assigned).into_iter();
+                    ended.executed.extend(assigned.map(|variable| (variable, word.to_owned())));
+                }
+                self.program = Some(word.to_owned());
+            }
         }
     }
+}
+
+/// Whether a program starts the command that stands behind its own options.
+fn starts_others(program: &str) -> bool {
+    matches!(
+        program.rsplit('/').next().unwrap_or(program),
+        "timeout"
+            | "nice"
+            | "ionice"
+            | "chrt"
+            | "taskset"
+            | "stdbuf"
+            | "setsid"
+            | "flock"
+            | "strace"
+            | "ltrace"
+            | "xargs"
+            | "parallel"
+            | "busybox"
+            | "chroot"
+            | "unshare"
+            | "nsenter"
+            | "systemd-run"
+            | "bwrap"
+            | "firejail"
+    )
+}
+
+/// The name of an assignment without `+` and subscript.
+fn plain_name(name: &str) -> String {
+    let name = name.strip_suffix('+').unwrap_or(name);
+    name.split_once('[').map_or(name, |(name, _)| name).to_owned()
+}
+
+/// The names that a calculation has, with or without `$`.
+pub(super) fn names_in(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| rules::is_name(word)).map(str::to_owned).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Step, about};
 use crate::stopwatch::CpuStopwatch;
-use crate::{FileSyntax, SourceFile, SourceNode, check, parse, schema_of};
+use crate::{FileSyntax, SourceFile, SourceNode, check, parse, read, schema_of};
 
 fn tree(text: &str) -> SourceNode {
     parse(&SourceFile::new("file", text), FileSyntax::Json).unwrap()
@@ -107,4 +107,28 @@ fn alternatives_inside_alternatives_cannot_keep_us_busy_for_ever() {
     let started = CpuStopwatch::start();
     assert!(!messages(&text, &schema).is_empty());
     assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
+}
+
+/// A map with many keys that the schema does not know.
+fn with_unknown_keys(count: usize) -> String {
+    let mut text = "name: a\nprompt: b\n".to_owned();
+    for index in 0..count {
+        text.push_str(&format!("promp{index}: x\n"));
+    }
+    text
+}
+
+#[test]
+fn unknown_keys_cost_as_much_as_there_are_and_no_more_than_a_hundred_are_told() {
+    let check = |count: usize| {
+        let source = SourceFile::new("step.yaml", with_unknown_keys(count));
+        let (read, work) = crate::work::of(|| read::<Step>(&source, FileSyntax::Yaml));
+        assert_eq!(read.problems.len(), 101);
+        let more = format!("{} more problems are not shown", count - 100);
+        assert!(read.problems[100].message.contains(&more), "{:?}", read.problems[100]);
+        work
+    };
+    let (small, large) = (check(5_000), check(20_000));
+    assert!(large < 6 * small, "{small} comparisons for 5,000 keys, {large} for 20,000");
+    assert!(large < 200_000, "{large} comparisons for 20,000 keys");
 }

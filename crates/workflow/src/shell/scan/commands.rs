@@ -6,6 +6,23 @@ use super::super::words::SimpleCommand;
 use super::QuoteContext;
 use super::ShellScanner;
 
+/// The commands that are joined by pipes, as far as they were read.
+#[derive(Clone, Copy)]
+struct Pipeline {
+    /// Where the first of them begins.
+    start: usize,
+    /// Where the one that is being read begins.
+    command: usize,
+    /// Whether that reads what the others print.
+    piped: bool,
+}
+
+impl Pipeline {
+    fn at(start: usize) -> Self {
+        Self { start, command: start, piped: false }
+    }
+}
+
 impl ShellScanner<'_> {
     /// Commands up to a closing parenthesis, or to the end. `opened` is the parenthesis.
     pub(super) fn commands(&mut self, opened: Option<usize>) {
@@ -18,7 +35,8 @@ impl ShellScanner<'_> {
             self.leave();
             return;
         }
-        let mut command = fresh();
+        let mut command = self.begun(fresh());
+        let mut pipeline = Pipeline { start: self.at, command: self.at, piped: false };
         let mut cases = 0_usize;
         while let Some(next) = self.peek() {
             match next {
@@ -28,9 +46,14 @@ impl ShellScanner<'_> {
                 }
                 '\n' => {
                     self.end_word(&mut command, &mut cases);
-                    command = fresh();
+                    self.end_command(&command, &pipeline);
                     self.skip(1);
                     self.heredoc_bodies();
+                    command = self.begun(fresh());
+                    // A pipe at the end of a line goes on in the next.
+                    let goes_on =
+                        pipeline.piped && self.source[pipeline.command..self.at].trim().is_empty();
+                    pipeline = if goes_on { pipeline } else { Pipeline::at(self.at) };
                 }
                 '#' if !command.in_word() => self.comment(),
                 '\\' => match self.skip_escape() {
@@ -40,8 +63,19 @@ impl ShellScanner<'_> {
                 '\'' | '"' | '`' | '$' => self.expansion(next, &mut command),
                 ';' | '|' | '&' if !self.starts_with("&>") => {
                     self.end_word(&mut command, &mut cases);
-                    command = command.next();
-                    self.skip(1);
+                    self.end_command(&command, &pipeline);
+                    let is_compound = command.is_compound_end();
+                    command = self.begun(command.next());
+                    let pipes = next == '|' && !self.starts_with("||");
+                    self.skip(if self.starts_with("||") || self.starts_with("|&") { 2 } else { 1 });
+                    pipeline = match pipes {
+                        // What a block prints may come from anywhere before.
+                        true if is_compound => {
+                            Pipeline { start: opened.unwrap_or(0), command: self.at, piped: true }
+                        }
+                        true => Pipeline { command: self.at, piped: true, ..pipeline },
+                        false => Pipeline::at(self.at),
+                    };
                 }
                 '(' | ')' if command.in_test() => {
                     self.end_word(&mut command, &mut cases);
@@ -50,12 +84,14 @@ impl ShellScanner<'_> {
                 '(' => self.parenthesis(&mut command, &mut cases),
                 ')' => {
                     self.end_word(&mut command, &mut cases);
+                    self.end_command(&command, &pipeline);
                     self.skip(1);
                     if cases == 0 && opened.is_some() {
                         self.leave();
                         return;
                     }
-                    command = fresh();
+                    command = self.begun(fresh());
+                    pipeline = Pipeline::at(self.at);
                 }
                 '<' | '>' | '&' => self.redirection(next, &mut command, &mut cases),
                 other => {
@@ -65,14 +101,51 @@ impl ShellScanner<'_> {
             }
         }
         self.end_word(&mut command, &mut cases);
+        self.end_command(&command, &pipeline);
         if let Some(opened) = opened {
             self.error(opened, 1, ShellProblem::Unclosed { what: "this parenthesis" });
         }
         self.leave();
     }
 
+    /// A command that begins here.
+    fn begun(&self, mut command: SimpleCommand) -> SimpleCommand {
+        command.uses_before = self.found.uses.len();
+        command
+    }
+
+    /// Looks at a whole command: what it reads from a pipe may be executed.
+    fn end_command(&mut self, command: &SimpleCommand, pipeline: &Pipeline) {
+        if !pipeline.piped {
+            return;
+        }
+        let is_piped = |offset: usize| (pipeline.start..pipeline.command).contains(&offset);
+        let piped = self.found.uses.iter().filter(|(one, _)| is_piped(one.offset));
+        let piped: Vec<(usize, usize, String)> =
+            piped.map(|(one, _)| (one.offset, one.length, one.to_string())).collect();
+        for receiver in command.readers() {
+            self.received.entry(receiver).or_default().extend(piped.iter().cloned());
+        }
+        if let Some(spot) = command.input_spot() {
+            for (offset, length, name) in piped {
+                self.error(offset, length, spot.clone().problem(name));
+            }
+        }
+    }
+
     pub(super) fn end_word(&mut self, command: &mut SimpleCommand, cases: &mut usize) {
+        let since = command.uses_before;
+        let readers = command.is_target().then(|| command.readers()).unwrap_or_default();
         let ended = command.end_word();
+        command.uses_before = self.found.uses.len();
+        self.receive(readers, since);
+        self.receive(ended.receivers, since);
+        for name in ended.calculated_names {
+            self.note_risky(&name, Some(ForbiddenSpot::Arithmetic));
+        }
+        for ((offset, length, name), by) in ended.executed {
+            self.error(offset, length, ShellProblem::Executed { name, by });
+        }
         if ended.opens_case {
             *cases += 1;
         } else if ended.closes_case {
@@ -127,10 +200,14 @@ impl ShellScanner<'_> {
             // `name()`: what follows is a new command.
             self.skip(1);
             self.end_word(command, cases);
-            *command = SimpleCommand::default();
+            *command = self.begun(SimpleCommand::default());
             return;
         }
-        let fresh = if command.assigns() { SimpleCommand::list } else { SimpleCommand::default };
+        let fresh = match (command.assigns(), command.calculates()) {
+            (true, true) => SimpleCommand::number_list,
+            (true, false) => SimpleCommand::list,
+            _ => SimpleCommand::default,
+        };
         self.commands_from(Some(opened), fresh);
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::error::ShellProblem;
 use super::super::rules::ForbiddenSpot;
-use super::super::words::SimpleCommand;
+use super::super::words::{SimpleCommand, names_in};
 use super::{QuoteContext, ShellScanner};
 use crate::template::{PathSegment, VariableReference, reference_at};
 
@@ -47,6 +47,9 @@ impl ShellScanner<'_> {
                 self.single_quotes();
             } else {
                 // A lone `$`, or `$name`: the name is the shell's own. It is part of the word.
+                let end = self.rest().find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let name = self.rest()[..end.unwrap_or(self.rest().len())].to_owned();
+                self.note_risky(&name, spot.or_else(|| command.spot()));
                 command.push('$');
             }
         }
@@ -77,6 +80,12 @@ impl ShellScanner<'_> {
                 }
                 '\\' => drop(self.skip_escape()),
                 '\'' | '"' | '`' | '$' => self.expansion(next, &mut command),
+                'a'..='z' | 'A'..='Z' | '_' => {
+                    let end = self.rest().find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                    let name = self.rest()[..end.unwrap_or(self.rest().len())].to_owned();
+                    self.note_risky(&name, Some(ForbiddenSpot::Arithmetic));
+                    self.skip(name.len());
+                }
                 other => self.skip(other.len_utf8()),
             }
         }
@@ -155,6 +164,8 @@ impl ShellScanner<'_> {
         let start = self.at;
         let end = self.rest().find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         self.skip(end.unwrap_or(self.rest().len()));
+        let name = self.source[start..self.at].to_owned();
+        self.note_risky(&name, spot.cloned().or_else(|| command.spot()));
         if let Ok(name) = VariableReference::parse(&self.source[start..self.at]) {
             let length = self.at - opened;
             self.found.own.push(VariableReference { offset: opened, length, ..name });
@@ -170,6 +181,10 @@ impl ShellScanner<'_> {
         if operator.starts_with(['-', '=', '?', '+']) {
             self.parameter_word(opened, quoting, spot, command);
         } else if operator.len() < self.rest().len() {
+            let end = self.rest().find('}').unwrap_or(self.rest().len());
+            for name in names_in(&self.rest()[..end]) {
+                self.note_risky(&name, Some(ForbiddenSpot::Arithmetic));
+            }
             self.while_forbidden(ForbiddenSpot::Arithmetic, |scanner| {
                 scanner.parameter_word(opened, quoting, None, &mut SimpleCommand::default());
             });

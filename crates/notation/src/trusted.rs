@@ -1,0 +1,96 @@
+//! Files of a project as its user agreed to them, in memory.
+//!
+//! Whoever agreed has seen exactly these contents. What is on the disk of the project may have been
+//! changed since, by a job that may edit it, and is not read again.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+/// Files of a project as its user agreed to them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedFiles {
+    base_dir: PathBuf,
+    copy: PathBuf,
+    /// By the path within the project. What is only run has no content here.
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl TrustedFiles {
+    /// The files of the project `base_dir`, by their path within it. `copy` is a folder with the
+    /// same files in which nothing changes them.
+    pub fn new(
+        base_dir: impl Into<PathBuf>,
+        copy: impl Into<PathBuf>,
+        files: BTreeMap<PathBuf, Vec<u8>>,
+    ) -> Self {
+        Self { base_dir: base_dir.into(), copy: copy.into(), files }
+    }
+
+    /// The files below a folder of the project, which is given as a path on the disk: each with
+    /// its path on the disk and its content.
+    pub fn below<'a>(
+        &'a self,
+        folder: &'a Path,
+    ) -> impl Iterator<Item = (PathBuf, &'a [u8])> + use<'a> {
+        let within = folder.strip_prefix(&self.base_dir).ok();
+        let below = move |(path, _): &(&PathBuf, &Vec<u8>)| {
+            within.is_some_and(|folder| path.starts_with(folder) && path.as_path() != folder)
+        };
+        let files = self.files.iter().filter(below);
+        files.map(|(path, content)| (self.base_dir.join(path), content.as_slice()))
+    }
+
+    /// The content of one file, which is given as a path on the disk.
+    pub fn content(&self, path: &Path) -> Option<&[u8]> {
+        let within = path.strip_prefix(&self.base_dir).ok()?;
+        self.files.get(within).map(Vec::as_slice)
+    }
+
+    /// Where the copy of a file is that a text names, by a path within the project or on the disk.
+    pub fn copied(&self, text: &str) -> Option<PathBuf> {
+        let within = path_within(&self.base_dir, text)?;
+        self.files.contains_key(&within).then(|| self.copy.join(within))
+    }
+}
+
+/// The path within a project that a text names, if it is a path that does not leave the project.
+/// A text without a slash is the name of a program, not a path.
+pub fn path_within(base_dir: &Path, text: &str) -> Option<PathBuf> {
+    let path = Path::new(text);
+    let path = match path.strip_prefix(base_dir) {
+        Ok(within) => within,
+        Err(_) if path.is_absolute() || !text.contains('/') => return None,
+        Err(_) => path,
+    };
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !clean.pop() {
+                    return None;
+                }
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (!clean.as_os_str().is_empty()).then_some(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_counts_only_within_the_project() {
+        let base = Path::new("/home/me/project");
+        let within = |text| path_within(base, text).map(|path| path.display().to_string());
+        assert_eq!(within("./bin/x").as_deref(), Some("bin/x"));
+        assert_eq!(within("a/../bin//x").as_deref(), Some("bin/x"));
+        assert_eq!(within("/home/me/project/bin/x").as_deref(), Some("bin/x"));
+        for other in ["sh", "../bin/x", "a/../../x", "/bin/sh", "/home/me/projects/x", "./", "/"] {
+            assert_eq!(within(other), None, "{other}");
+        }
+    }
+}
