@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_notation::{ProblemReport, near};
+use coven_notation::{ProblemReport, TrustedFiles, near};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -91,8 +91,9 @@ pub struct AdapterFolders {
     pub user: Option<PathBuf>,
     /// The project's, such as `<baseDir>/.coven/adapters`.
     pub project: Option<PathBuf>,
-    /// Whether the project's files may be used; if not they are only listed.
-    pub project_trusted: bool,
+    /// What the user agreed to of the project's files. Nothing else of the project is used; the
+    /// rest is only listed.
+    pub trusted: Option<Arc<TrustedFiles>>,
 }
 
 #[derive(Debug, Default)]
@@ -120,19 +121,22 @@ impl AdapterConfigLoader {
     /// The types there are: built in, and one for each folder with a file.
     pub fn types(&self) -> BTreeSet<String> {
         let mut types: BTreeSet<String> = builtin::types().map(str::to_owned).collect();
-        for (_, folder, trusted) in self.layers() {
-            if trusted {
-                types.extend(types_in(folder));
+        for (_, folder, access) in self.layers() {
+            match access {
+                LayerAccess::Disk => types.extend(types_in(folder)),
+                LayerAccess::Copy(files) => types.extend(types_of(files, folder)),
+                LayerAccess::Listed => {}
             }
         }
         types
     }
 
-    fn layers(&self) -> impl Iterator<Item = (AdapterLayer, &Path, bool)> {
-        let user = self.folders.user.as_deref().map(|path| (AdapterLayer::User, path, true));
-        let trusted = self.folders.project_trusted;
+    fn layers(&self) -> impl Iterator<Item = (AdapterLayer, &Path, LayerAccess<'_>)> {
+        let user = self.folders.user.as_deref();
+        let user = user.map(|path| (AdapterLayer::User, path, LayerAccess::Disk));
+        let access = self.folders.trusted.as_deref().map_or(LayerAccess::Listed, LayerAccess::Copy);
         let project =
-            self.folders.project.as_deref().map(|path| (AdapterLayer::Project, path, trusted));
+            self.folders.project.as_deref().map(|path| (AdapterLayer::Project, path, access));
         user.into_iter().chain(project)
     }
 
@@ -145,8 +149,8 @@ impl AdapterConfigLoader {
         if let Some(text) = builtin::source(kind) {
             pile.built_in(kind, text)?;
         }
-        for (layer, folder, trusted) in self.layers() {
-            pile.file(layer, folder.join(kind).join(CONFIG_FILE), trusted)?;
+        for (layer, folder, access) in self.layers() {
+            pile.file(layer, folder.join(kind).join(CONFIG_FILE), access)?;
         }
         if let Some(path) = explicit {
             pile.add_explicit_file(kind, path)?;
@@ -189,6 +193,26 @@ impl AdapterConfigLoader {
         let last_good = self.last_good.lock();
         last_good.get(path).cloned()
     }
+}
+
+/// How the files of a layer are reached.
+#[derive(Clone, Copy)]
+enum LayerAccess<'a> {
+    /// They are read from the disk.
+    Disk,
+    /// Only what the user agreed to counts, as it was then.
+    Copy(&'a TrustedFiles),
+    /// They are listed and not used.
+    Listed,
+}
+
+fn types_of(files: &TrustedFiles, folder: &Path) -> Vec<String> {
+    let kind = |(path, _): (PathBuf, &[u8])| {
+        let kind = path.parent()?.file_name()?.to_str()?.to_owned();
+        let is_config = path == folder.join(&kind).join(CONFIG_FILE);
+        (is_config && is_type(&kind)).then_some(kind)
+    };
+    files.below(folder).filter_map(kind).collect()
 }
 
 fn types_in(folder: &Path) -> Vec<String> {

@@ -31,7 +31,8 @@ use crate::intervention::{DecideRequest, DecideResponse, InterventionList, Inter
 use crate::problem::ApiProblem;
 use crate::system::{
     AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, ImportSession, ImportedSession,
-    OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, StatusResponse, VersionResponse,
+    OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, StatusResponse, TrustQuery,
+    VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -337,7 +338,7 @@ impl ApiClient {
     }
 
     /// What a folder brings along.
-    pub async fn trust(&self, query: &BaseDirQuery) -> Result<FolderTrust, ClientError> {
+    pub async fn trust(&self, query: &TrustQuery) -> Result<FolderTrust, ClientError> {
         self.get("/trust", query).await
     }
 

@@ -18,7 +18,7 @@ use crate::problem::ProblemCode;
 use crate::system::{
     AcceptPolicy, BaseDirStatus, FolderTrust, ForeignSessions, HealthResponse, ImportSession,
     ImportedSession, OpenBaseDir, PolicyStanding, SetTrust, ShutdownRequest, StatusResponse,
-    VersionResponse,
+    TrustQuery, VersionResponse,
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
@@ -384,7 +384,7 @@ pub const ROUTES: &[ApiRoute] = &[
         .gives::<PolicyStanding>()
         .or(&[ProblemCode::AgentMayNot, ProblemCode::StaleDigest, ProblemCode::BadRequest]),
     get("/trust", "getTrust", "What a folder brings along, and whether it may be used")
-        .query::<BaseDirQuery>()
+        .query::<TrustQuery>()
         .gives::<FolderTrust>()
         .or(FOLDER_PROBLEMS),
     post("/trust", "setTrust", "Agree to what a folder brings along, or no longer")

@@ -109,11 +109,64 @@ pub struct FolderTrust {
     /// The digest of what it brings along now; nothing if it brings nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The files that count: grimoires, adapters, the policy.
+    /// The files that count: everything below grimoires and adapters, the policy, and programs of
+    /// the project that adapters start.
     pub files: Vec<String>,
     /// Who else can write to the folder, if another user can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owners: Option<String>,
+    /// What there is to see of each file, if that was asked for. It belongs to `digest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<FileChange>>,
+}
+
+/// What `GET /trust` takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TrustQuery {
+    /// The folder; the daemon's own workspace unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_dir: Option<String>,
+    /// Whether the contents of the files are wanted, or what has changed of them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub contents: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// One file that counts, held against what was agreed to before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// The path within the folder.
+    pub path: String,
+    /// What has happened to it.
+    pub kind: FileChangeKind,
+    /// Whether it can be run as a program.
+    pub executable: bool,
+    /// How long it is.
+    pub bytes: u64,
+    /// The whole text of a new file, and what differs in one that was changed, as a unified diff.
+    /// Nothing if it is no text (UTF-8) or too long to be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+/// What has happened to a file since it was agreed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileChangeKind {
+    /// It was not there.
+    Added,
+    /// It was other.
+    Changed,
+    /// It is not there any more.
+    Removed,
+    /// Nothing.
+    Unchanged,
 }
 
 /// How a folder stands.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coven_adapters::AdapterFolders;
 use coven_daemon::UserFolders as Daemon;
+use coven_policy::Policy;
 use coven_workflow::catalogue::CataloguePaths;
 
 use crate::failure::{CommandFailure, FailureCode, Result};
@@ -49,15 +50,20 @@ fn project() -> Option<PathBuf> {
     base_dir(None).ok()
 }
 
-/// Whether the user trusted exactly the files that the project brings along.
-fn trusted() -> bool {
-    let (Some(base), Ok(places)) = (project(), places()) else { return false };
-    coven_daemon::is_trusted(&places, &base)
+/// What the user agreed to of the files that the project brings along.
+fn trust() -> coven_daemon::ProjectTrust {
+    let (Some(base), Ok(places)) = (project(), places()) else {
+        return coven_daemon::ProjectTrust::default();
+    };
+    coven_daemon::project_trust(&places, &base)
 }
 
-/// The project, if the user trusted the files that it brings along.
-pub(crate) fn trusted_project() -> Option<PathBuf> {
-    project().filter(|_| trusted())
+/// The policy of the project that the user agreed to.
+pub(crate) fn trusted_policy() -> std::result::Result<Option<Policy>, String> {
+    match (project(), trust().files) {
+        (Some(base), Some(files)) => coven_daemon::read_trusted_policy(&base, &files),
+        _ => Ok(None),
+    }
 }
 
 /// Where adapter files are. Those of a project that is not trusted are listed and not used.
@@ -65,15 +71,16 @@ pub(crate) fn adapters() -> AdapterFolders {
     AdapterFolders {
         user: config().map(|config| config.join("adapters")),
         project: project().map(|base| base.join(".coven/adapters")),
-        project_trusted: trusted(),
+        trusted: trust().files,
     }
 }
 
-/// Where grimoires are; those of a project as its adapters.
+/// Where grimoires are; those of a project as its adapters, unless it has changed since.
 pub(crate) fn grimoires() -> CataloguePaths {
+    let trust = trust();
     CataloguePaths {
         user: config().map(|config| config.join("grimoires")),
         project: project().map(|base| base.join(".coven/grimoires")),
-        trusted: trusted(),
+        trusted: trust.files.filter(|_| trust.unchanged),
     }
 }

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub(crate) use paint::OutputPaint;
 pub(crate) use table::table;
-pub(crate) use text::{PutText, clean, folded, one_line, shortened, width, wrapped};
+pub(crate) use text::{PutText, clean, folded, one_line, shortened, visible, width, wrapped};
 pub(crate) use time::{age, ago, clock, moment, now};
 
 use crate::failure::Result;

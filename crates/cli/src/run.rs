@@ -12,8 +12,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::TrustState;
+use coven_api::system::{TrustQuery, TrustState};
 use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition};
 use coven_api::{ApiClient, ApiProblem, ProblemCode};
 use coven_model::AutoAnswer;
@@ -238,13 +237,13 @@ fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
 /// Says that what the folder brings along is not used, because another grimoire of the same name
 /// may run instead.
 async fn note_untrusted(client: &ApiClient, base: &Path) {
-    let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
+    let query = TrustQuery { base_dir: Some(base.display().to_string()), contents: false };
     let Ok(standing) = client.trust(&query).await else { return };
     let why = match standing.state {
         // What is not owned is refused, and that says why.
         TrustState::Nothing | TrustState::Trusted | TrustState::NotOwned => return,
-        TrustState::Untrusted => "is not trusted",
-        TrustState::Changed => "has changed since it was trusted",
+        TrustState::Untrusted => "is not trusted, so it is not used",
+        TrustState::Changed => "has changed since it was trusted, so the changes are not used",
     };
-    eprintln!("note: the .coven/ of this folder {why}, so it is not used: coven trust");
+    eprintln!("note: the .coven/ of this folder {why}: coven trust");
 }

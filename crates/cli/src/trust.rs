@@ -3,27 +3,30 @@
 use std::path::{Path, PathBuf};
 
 use coven_api::ApiClient;
-use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{FolderTrust, SetTrust, TrustState};
+use coven_api::system::{FileChangeKind, FolderTrust, SetTrust, TrustQuery, TrustState};
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
+use crate::output::PutText;
 use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{folders, output, tty};
 
-/// The most files that are listed before agreeing.
-const MAX_LISTED_FILES: usize = 40;
+/// The most lines that are shown before a person is asked; `--show` prints all.
+const MAX_SHOWN_LINES: usize = 1000;
 
 /// What `coven trust` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven trust                 look at what the current folder brings along, and agree to it
   coven trust ../other --yes  agree without being asked
+  coven trust --show          print what there is to see, and change nothing
   coven trust --revoke        no longer use it
   coven trust --owner         agree that another user can write to the folder
 
 Grimoires can run commands and adapters can start programs. What is agreed to is exactly what
-is there now; when a file changes, it is not used until you agree again.")]
+is shown: it is copied, and only the copy is used. When a file changes, the difference is shown
+and the change is not used until you agree again. What the commands of a step run of the project
+(its Makefile, its scripts) is not covered.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.
@@ -31,6 +34,9 @@ pub(crate) struct Arguments {
     /// Agree without being asked.
     #[arg(short, long)]
     yes: bool,
+    /// Print the contents of what the folder brings along, or what has changed, and change nothing.
+    #[arg(long, conflicts_with_all = ["yes", "revoke", "owner", "json"])]
+    show: bool,
     /// No longer use what the folder brings along.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
@@ -47,8 +53,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let base = folders::base_dir(arguments.folder.as_deref())?;
         let client = connect::daemon().await?;
         let standing = standing(&client, &base).await?;
+        if arguments.show {
+            return output::write(&contents(&standing, usize::MAX));
+        }
         if arguments.json {
-            return output::as_json(&standing);
+            return output::as_json(&FolderTrust { changes: None, ..standing });
         }
         if arguments.revoke {
             set(&client, &standing, false).await?;
@@ -80,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 }
 
 async fn standing(client: &ApiClient, base: &Path) -> Result<FolderTrust> {
-    let query = BaseDirQuery { base_dir: Some(base.display().to_string()) };
+    let query = TrustQuery { base_dir: Some(base.display().to_string()), contents: true };
     Ok(client.trust(&query).await?)
 }
 
@@ -135,13 +144,47 @@ fn show(standing: &FolderTrust) {
         TrustState::Changed => "has changed since it was trusted",
         _ => "is not trusted",
     };
-    eprintln!("What {} brings along {why}:", standing.base_dir);
-    for file in standing.files.iter().take(MAX_LISTED_FILES) {
-        eprintln!("  {}", output::one_line(file));
+    eprintln!("What {} brings along {why}:", output::one_line(&standing.base_dir));
+    eprint!("{}", contents(standing, MAX_SHOWN_LINES));
+}
+
+/// What there is to see of each file, every line made harmless: the whole text of a new one, the
+/// difference of a changed one. At most so many lines of it.
+fn contents(standing: &FolderTrust, limit: usize) -> String {
+    let changes = standing.changes.as_deref().unwrap_or_default();
+    let (mut text, mut left, mut hidden) = (String::new(), limit, 0);
+    for change in changes.iter().filter(|change| change.kind != FileChangeKind::Unchanged) {
+        let what = match change.kind {
+            FileChangeKind::Changed => "changed",
+            FileChangeKind::Removed => "removed",
+            FileChangeKind::Added | FileChangeKind::Unchanged => "new",
+        };
+        let program = if change.executable { ", can be run" } else { "" };
+        let name = output::one_line(&change.path);
+        text.put(format!("  {name} ({what}{program})\n"));
+        let Some(shown) = &change.text else {
+            if change.kind != FileChangeKind::Removed {
+                text.put(format!("    {} bytes that cannot be shown\n", change.bytes));
+            }
+            continue;
+        };
+        for line in shown.lines() {
+            if left == 0 {
+                hidden += 1;
+                continue;
+            }
+            left -= 1;
+            text.put(format!("    {}\n", output::visible(line)));
+        }
     }
-    if standing.files.len() > MAX_LISTED_FILES {
-        eprintln!("  … and {} more", standing.files.len() - MAX_LISTED_FILES);
+    let same = changes.iter().filter(|change| change.kind == FileChangeKind::Unchanged).count();
+    if same > 0 {
+        text.put(format!("  {same} other files are as they were\n"));
     }
+    if hidden > 0 {
+        text.put(format!("  … and {hidden} more lines: coven trust --show | less\n"));
+    }
+    text
 }
 
 /// Asks on the terminal whether a folder is trusted; whether it is now. What is agreed to is what

@@ -29,7 +29,8 @@ mod state;
 mod stream;
 
 pub use coven_service::{
-    ServiceConfig, UserFolders, config_schema, is_trusted, read_policy, read_user_policy,
+    ProjectTrust, ServiceConfig, UserFolders, config_schema, project_trust, read_policy,
+    read_trusted_policy, read_user_policy,
 };
 pub use error::Error;
 pub use options::Options;

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use coven_adapters::AdapterFolders;
 use coven_model::AutoAnswer;
+use coven_notation::TrustedFiles;
 use coven_policy::EffectivePolicies;
 use coven_store::{FolderOwners, Retention, SessionAuthority};
 use coven_workflow::WorkflowPlan;
+use coven_workflow::catalogue::CataloguePaths;
 use serde_json::{Map, Value};
 
 use crate::engine::AdmissionQueue;
@@ -22,6 +25,15 @@ const LINGER: Duration = Duration::from_mins(1);
 
 /// How many jobs run at once unless something else is said: what a developer's machine can take.
 pub const DEFAULT_SLOTS: usize = 8;
+
+/// What may be used of the `.coven/` of a base directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProjectTrust {
+    /// The files that the user agreed to, as they were then.
+    pub files: Option<Arc<TrustedFiles>>,
+    /// Whether the base directory still has exactly these files.
+    pub unchanged: bool,
+}
 
 /// What an orchestrator is made with.
 #[derive(Clone, Debug)]
@@ -41,8 +53,8 @@ pub struct Options {
     pub program: PathBuf,
     /// The user's folder of configuration, such as `~/.config/coven`.
     pub config_dir: Option<PathBuf>,
-    /// Whether the `.coven/` of the base directory may be used.
-    pub trusted: bool,
+    /// What may be used of the `.coven/` of the base directory.
+    pub trust: ProjectTrust,
     /// What gives slots to jobs, and so says how many run at once. Orchestrators of one process
     /// share one, by clone.
     pub admission: AdmissionQueue,
@@ -80,7 +92,7 @@ impl Options {
             agreed_owners: None,
             program: program.into(),
             config_dir: None,
-            trusted: false,
+            trust: ProjectTrust::default(),
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: EffectivePolicies::default(),
             default_adapter: None,
@@ -94,27 +106,36 @@ impl Options {
     }
 
     pub(crate) fn adapter_folders(&self) -> AdapterFolders {
-        self.folders(self.trusted)
+        self.folders(&self.trust)
     }
 
-    /// Where adapters are found, if the base directory is trusted or if it is not.
-    pub(crate) fn folders(&self, trusted: bool) -> AdapterFolders {
+    /// Where adapters are found. What was agreed to counts for as long as nothing else was, also
+    /// while the project has other files: jobs of a session that runs need their adapters.
+    pub(crate) fn folders(&self, trust: &ProjectTrust) -> AdapterFolders {
         AdapterFolders {
             user: self.config_dir.as_ref().map(|config| config.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
-            project_trusted: trusted,
+            trusted: trust.files.clone(),
         }
     }
 
-    pub(crate) fn grimoire_places(
-        &self,
-        trusted: bool,
-    ) -> coven_workflow::catalogue::CataloguePaths {
-        coven_workflow::catalogue::CataloguePaths {
+    /// Where the grimoires are that events start: those that were agreed to.
+    pub(crate) fn trigger_places(&self, trust: &ProjectTrust) -> CataloguePaths {
+        CataloguePaths {
             user: self.config_dir.as_ref().map(|config| config.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
-            trusted,
+            trusted: trust.files.clone(),
         }
+    }
+
+    /// Where the grimoires are that people start by name. A project that has changed since is
+    /// asked about again, so that no one runs what they do not see in its files.
+    pub(crate) fn grimoire_places(&self, trust: &ProjectTrust) -> CataloguePaths {
+        let mut places = self.trigger_places(trust);
+        if !trust.unchanged {
+            places.trusted = None;
+        }
+        places
     }
 }
 

@@ -20,7 +20,7 @@ use coven_runtime::sandbox::Enforcement;
 use coven_store::SessionEntry;
 use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::{CheckEnvironment, SessionInput};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -36,7 +36,7 @@ use crate::engine::{
 use crate::error::{OpenError, RequestError};
 use crate::event::EventSubscription;
 use crate::feed::Feed;
-use crate::options::Options;
+use crate::options::{Options, ProjectTrust};
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::{blocking, guard_workers};
 use crate::state::{
@@ -70,7 +70,7 @@ pub struct Orchestrator {
 #[derive(Debug)]
 struct OrchestratorParts {
     options: Options,
-    trusted: AtomicBool,
+    trust: RwLock<ProjectTrust>,
     manager: Arc<SessionManager>,
     executor: WorkflowExecutor,
     controllers: Controllers,
@@ -100,7 +100,7 @@ impl Orchestrator {
         });
         let (options, manager, claims) = opened.await?;
         let shared = OrchestratorParts {
-            trusted: AtomicBool::new(options.trusted),
+            trust: RwLock::new(options.trust.clone()),
             options,
             manager: Arc::new(manager),
             executor,
@@ -159,15 +159,15 @@ impl Orchestrator {
     }
 
     fn catalogue_for(&self, known: &CheckEnvironment) -> GrimoireCatalogue {
-        let trusted = self.shared.trusted.load(Ordering::Relaxed);
-        GrimoireCatalogue::load(&self.shared.options.grimoire_places(trusted), known)
+        let places = self.shared.options.grimoire_places(&self.shared.trust.read());
+        GrimoireCatalogue::load(&places, known)
     }
 
-    /// Whether the `.coven/` of the base directory may be used, from the next start of a session
+    /// What may be used of the `.coven/` of the base directory, from the next start of a session
     /// or a job on.
-    pub fn set_trusted(&self, trusted: bool) {
-        self.shared.trusted.store(trusted, Ordering::Relaxed);
-        self.shared.executor.set_adapters(self.shared.options.folders(trusted));
+    pub fn set_trust(&self, trust: ProjectTrust) {
+        self.shared.executor.set_adapters(self.shared.options.folders(&trust));
+        *self.shared.trust.write() = trust;
     }
 
     /// Which questions are answered without a person, from the next question on.

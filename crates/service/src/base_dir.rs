@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use coven_api::ProblemCode;
 use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::disk_wait::Permit;
-use coven_orchestrator::{Archive, Options, Orchestrator};
+use coven_orchestrator::{Archive, Options, Orchestrator, ProjectTrust};
 use coven_policy::EffectivePolicies;
 use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
@@ -52,7 +52,7 @@ pub(crate) struct BaseDirectory {
 /// What the orchestrator was told last.
 #[derive(Debug)]
 struct AppliedPolicies {
-    trusted: bool,
+    trust: ProjectTrust,
     policies: PolicyFiles,
 }
 
@@ -70,8 +70,10 @@ pub(crate) enum Opening {
 
 impl BaseDirectory {
     pub(crate) fn new(path: &Path, config_dir: &Path) -> Self {
-        let applied =
-            AppliedPolicies { trusted: false, policies: PolicyFiles::new(config_dir, path) };
+        let applied = AppliedPolicies {
+            trust: ProjectTrust::default(),
+            policies: PolicyFiles::new(config_dir, path),
+        };
         Self {
             path: path.to_owned(),
             opening: Arc::new(tokio::sync::Mutex::new(Opening::Not)),
@@ -229,7 +231,7 @@ impl BaseDirectory {
                 *opening = Opening::Open(orchestrator.clone());
                 *self.open.write() = Some(orchestrator.clone());
                 // What changed while it was being opened its orchestrator has not been told.
-                self.refresh(&context.trust_of(&self.path)?);
+                self.refresh(context, &context.trust_of(&self.path)?);
                 // The watcher answers what comes up from here on; this is what came up before.
                 auto_answer::answer_waiting(context, &orchestrator).await;
                 Ok(orchestrator)
@@ -262,31 +264,32 @@ impl BaseDirectory {
         // A folder that is gone is not made anew.
         folder::canonical(&self.path)?;
         let trust = context.trust_of(&self.path)?;
-        self.refresh(&trust);
-        let trusted = trust.state == TrustState::Trusted;
+        self.refresh(context, &trust);
+        let project = context.trust.project(&self.path, &trust);
         let (config, places) = (&context.config, &context.places);
         let mut options = Options::new(&self.path, &places.state_dir, &context.program);
         options.authority = Some(context.authority.clone());
         options.agreed_owners = context.trust.agreed_owners(&self.path);
         options.config_dir = Some(places.config_dir.clone());
-        options.trusted = trusted;
+        options.trust = project.clone();
         options.default_adapter.clone_from(&config.default_adapter);
         options.feed = context.feed.clone();
         options.writer = context.writer.clone();
         options.admission = context.admission.clone();
         options.retention = config.retention();
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
-        options.policies = self.first_policies(context, trusted);
+        options.policies = self.first_policies(context, project);
         Ok(Orchestrator::open(options).await?)
     }
 
     /// The policies that a new orchestrator begins with.
-    fn first_policies(&self, context: &ServiceContext, trusted: bool) -> EffectivePolicies {
+    fn first_policies(&self, context: &ServiceContext, trust: ProjectTrust) -> EffectivePolicies {
         let mut applied = self.applied.lock();
-        applied.trusted = trusted;
         applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path)
             .with_accepted(context.places.accepted_policy());
-        applied.policies.changed(trusted).map(|read| self.or_none(read)).unwrap_or_default()
+        let read = applied.policies.changed(trust.files.as_deref());
+        applied.trust = trust;
+        read.map(|read| self.or_none(read)).unwrap_or_default()
     }
 
     fn or_none(&self, read: Result<EffectivePolicies, String>) -> EffectivePolicies {
@@ -298,17 +301,17 @@ impl BaseDirectory {
 
     /// Takes note of whether what it brings along may be used, and tells its orchestrator that and
     /// its policies where they are new to it. Reads files and blocks.
-    pub(crate) fn refresh(&self, trust: &FolderTrust) {
-        let trusted = trust.state == TrustState::Trusted;
-        self.trusted.store(trusted, Ordering::Relaxed);
+    pub(crate) fn refresh(&self, context: &ServiceContext, trust: &FolderTrust) {
+        self.trusted.store(trust.state == TrustState::Trusted, Ordering::Relaxed);
         let Some(orchestrator) = self.now() else { return };
+        let project = context.trust.project(&self.path, trust);
         let mut applied = self.applied.lock();
-        if applied.trusted != trusted {
-            applied.trusted = trusted;
-            orchestrator.set_trusted(trusted);
-        }
-        if let Some(read) = applied.policies.changed(trusted) {
+        if let Some(read) = applied.policies.changed(project.files.as_deref()) {
             orchestrator.set_policies(self.or_none(read));
+        }
+        if applied.trust != project {
+            applied.trust = project.clone();
+            orchestrator.set_trust(project);
         }
     }
 

@@ -11,7 +11,7 @@ use coven_workflow::catalogue::{CatalogueEntry, EntryStatus};
 use coven_workflow::plan::{PlanTrigger, WorkflowPlan};
 use coven_workflow::view::dry_run;
 
-use crate::blocking::blocking;
+use crate::blocking::checking;
 use crate::catalogue_folders::CatalogueFolders;
 use crate::context::ServiceContext;
 use crate::error::ServiceError;
@@ -28,7 +28,7 @@ impl Service {
         read: impl FnOnce(&CatalogueFolders) -> Result<T, ServiceError> + Send + 'static,
     ) -> Result<T, ServiceError> {
         let service = self.clone();
-        blocking(move || {
+        checking(move || {
             let context = service.context();
             let path = folder::to_read(context, base_dir.as_deref())?;
             let trust = service.trust_of_blocking(&path)?;

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use coven_adapters::{AdapterConfigLoader, AdapterFolders};
+use coven_orchestrator::ProjectTrust;
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
 
@@ -12,8 +13,8 @@ use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
 pub(crate) struct CatalogueFolders {
     pub(crate) config_dir: PathBuf,
     pub(crate) base_dir: PathBuf,
-    /// Whether the files of the base directory itself may be used.
-    pub(crate) trusted: bool,
+    /// What may be used of the files of the base directory itself.
+    pub(crate) trust: ProjectTrust,
     /// The adapter for steps that name none.
     pub(crate) default_adapter: Option<String>,
 }
@@ -23,7 +24,7 @@ impl CatalogueFolders {
         AdapterConfigLoader::new(AdapterFolders {
             user: Some(self.config_dir.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
-            project_trusted: self.trusted,
+            trusted: self.trust.files.clone(),
         })
     }
 
@@ -40,7 +41,7 @@ impl CatalogueFolders {
         let places = CataloguePaths {
             user: Some(self.config_dir.join("grimoires")),
             project: Some(self.base_dir.join(".coven/grimoires")),
-            trusted: self.trusted,
+            trusted: self.trust.files.clone().filter(|_| self.trust.unchanged),
         };
         GrimoireCatalogue::load(&places, &self.known())
     }

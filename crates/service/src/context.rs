@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_api::system::{FolderTrust, TrustState};
+use coven_api::system::FolderTrust;
 use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
 use coven_store::SessionAuthority;
 use tokio_util::sync::CancellationToken;
@@ -41,9 +41,12 @@ pub(crate) struct ServiceContext {
 impl ServiceContext {
     /// How a folder stands, read from the disk now.
     pub(crate) fn trust_of(&self, path: &Path) -> Result<FolderTrust, ServiceError> {
-        self.trust.standing(path).map_err(|error| {
-            ServiceError::BadBaseDir(format!("{} cannot be looked at: {error}", path.display()))
-        })
+        self.trust.standing(path, false).map_err(|error| cannot_look(path, &error))
+    }
+
+    /// The same, with the contents of its files or what has changed of them.
+    pub(crate) fn contents_of(&self, path: &Path) -> Result<FolderTrust, ServiceError> {
+        self.trust.standing(path, true).map_err(|error| cannot_look(path, &error))
     }
 
     /// Where the definitions of a base directory are that stands like this.
@@ -55,8 +58,12 @@ impl ServiceContext {
         CatalogueFolders {
             config_dir: self.places.config_dir.clone(),
             base_dir: base_dir.to_owned(),
-            trusted: trust.state == TrustState::Trusted,
+            trust: self.trust.project(base_dir, trust),
             default_adapter: self.config.default_adapter.clone(),
         }
     }
+}
+
+fn cannot_look(path: &Path, error: &std::io::Error) -> ServiceError {
+    ServiceError::BadBaseDir(format!("{} cannot be looked at: {error}", path.display()))
 }

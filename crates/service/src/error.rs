@@ -39,6 +39,9 @@ pub enum ServiceError {
     /// The session cannot be made the user's own.
     #[error("{0}")]
     NotImportable(String),
+    /// Reading and checking definitions takes too long.
+    #[error("the definitions could not be checked within {} s", .0.as_secs())]
+    CheckTimeout(std::time::Duration),
     /// The base directory cannot be opened.
     #[error("{0}")]
     Open(OpenError),

@@ -49,6 +49,9 @@ mod task;
 mod terminal;
 pub mod text;
 mod trust;
+mod trust_changes;
+mod trust_copy;
+mod trust_inventory;
 mod trust_store;
 mod versions;
 
@@ -56,7 +59,7 @@ pub use attempt::{Recording, TaskOutput};
 pub use config::{
     ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
 };
-pub use coven_orchestrator::blocking as blocking_work;
+pub use coven_orchestrator::{ProjectTrust, blocking as blocking_work};
 pub use coven_orchestrator::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, LiveEvent, PublishedEvent,
 };
@@ -73,7 +76,9 @@ pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;
 pub use metrics::Metrics;
 pub use places::{NoHome, UserFolders};
-pub use policies::{read as read_policy, read_user as read_user_policy};
+pub use policies::{
+    read as read_policy, read_trusted as read_trusted_policy, read_user as read_user_policy,
+};
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
-pub use trust_store::is_trusted;
+pub use trust_store::project_trust;

@@ -118,6 +118,11 @@ impl UserFolders {
         self.config_dir.join("policy.yaml")
     }
 
+    /// The copies of what folders bring along that the user agreed to.
+    pub(crate) fn trusted(&self) -> PathBuf {
+        self.state_dir.join("trusted")
+    }
+
     /// The user's `config.yaml`; it need not exist.
     pub fn config(&self) -> PathBuf {
         self.config_dir.join("config.yaml")

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use coven_api::system::{AcceptPolicy, PolicyStanding, PolicyState};
 use coven_folder::read_plain_file;
 use coven_model::ContentDigest;
-use coven_notation::{MAX_BYTES, SourceFile};
+use coven_notation::{MAX_BYTES, SourceFile, TrustedFiles};
 use coven_policy::{EffectivePolicies, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +25,12 @@ const VERSION: u32 = 1;
 /// How many bytes that file may have.
 const MAX_RECORD_BYTES: u64 = 4096;
 
-/// The digests of both files and of the accepted policy, and whether the project is trusted: what
-/// decides whether the policies are other than before.
-type Mark = (Option<String>, Option<String>, Option<String>, bool);
+/// The policy of a project, within it.
+const PROJECT_POLICY: &str = ".coven/policy.yaml";
+
+/// The digests of both policies and of the accepted one: what decides whether the policies are other
+/// than before.
+type Mark = (Option<String>, Option<String>, Option<String>);
 
 /// The policy files that count for one folder.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ pub(crate) struct PolicyFiles {
 impl PolicyFiles {
     pub(crate) fn new(config_dir: &Path, base_dir: &Path) -> Self {
         let user = config_dir.join("policy.yaml");
-        let project = base_dir.join(".coven/policy.yaml");
+        let project = base_dir.join(PROJECT_POLICY);
         Self { user, project, accepted: None, seen: None }
     }
 
@@ -54,26 +57,35 @@ impl PolicyFiles {
     ///
     /// If one of the files is wrong there are none, so that everything is asked: a rule that
     /// forbids something may be in the part that could not be read.
-    pub(crate) fn changed(&mut self, trusted: bool) -> Option<Result<EffectivePolicies, String>> {
-        let (user, project) = (content(&self.user), content(&self.project));
+    pub(crate) fn changed(
+        &mut self,
+        trusted: Option<&TrustedFiles>,
+    ) -> Option<Result<EffectivePolicies, String>> {
+        let project = trusted.and_then(|files| files.content(&self.project)).map(<[u8]>::to_owned);
+        let user = content(&self.user);
         let accepted = self.accepted.as_deref().and_then(accepted_digest);
-        let mark = |content: &Result<Option<Vec<u8>>, String>| match content {
+        let seen = match &user {
             Ok(content) => content.as_deref().map(digest),
             Err(problem) => Some(problem.clone()),
         };
-        let now = (mark(&user), mark(&project), accepted.clone(), trusted);
+        let now = (seen, project.as_deref().map(digest), accepted.clone());
         if self.seen.as_ref() == Some(&now) {
             return None;
         }
         self.seen = Some(now);
-        let project = if trusted { project } else { Ok(None) };
         let read = || {
             let user = user_policy_of(&self.user, user?, accepted.as_deref())?;
-            let project = project?.map(|bytes| parsed(&self.project, bytes)).transpose()?;
+            let project = project.map(|bytes| parsed(&self.project, bytes)).transpose()?;
             Ok(EffectivePolicies { user, project })
         };
         Some(read())
     }
+}
+
+/// The policy of the project `base_dir` that the user agreed to, if there is one.
+pub fn read_trusted(base_dir: &Path, files: &TrustedFiles) -> Result<Option<Policy>, String> {
+    let path = base_dir.join(PROJECT_POLICY);
+    files.content(&path).map(|bytes| parsed(&path, bytes.to_owned())).transpose()
 }
 
 /// The policy in a file; none if there is no file. Says what is wrong with it.

@@ -22,6 +22,7 @@ impl ServiceError {
                 ProblemCode::BadRequest
             }
             Self::BadInput(_) | Self::NoSessionNamed => ProblemCode::BadInput,
+            Self::CheckTimeout(_) => ProblemCode::BadDefinition,
             Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
             Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),

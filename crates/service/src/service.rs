@@ -97,7 +97,7 @@ impl Service {
             feed,
             writer: JournalWriter::new(),
             admission: AdmissionQueue::new(slots),
-            trust: TrustStore::open(places.trust()),
+            trust: TrustStore::open(&places),
             versions: InstalledVersions::default(),
             metrics: Metrics::new(),
             stopping: CancellationToken::new(),
@@ -221,7 +221,7 @@ impl Service {
         let trust = self.context().trust_of(path)?;
         // Without the lock on the list: this reads files of the folder, which may take long.
         if let Some(base) = self.known_base_dir(path) {
-            base.refresh(&trust);
+            base.refresh(self.context(), &trust);
         }
         Ok(trust)
     }

@@ -8,7 +8,7 @@ use coven_model::{AgentMode, WorkflowStatus};
 use coven_orchestrator::{NewSession, Orchestrator, SessionContent};
 use serde_json::{Map, Value, json};
 
-use crate::blocking::blocking;
+use crate::blocking::{blocking, checking};
 use crate::clock::now;
 use crate::error::ServiceError;
 use crate::folder;
@@ -35,7 +35,12 @@ impl Service {
         // What a folder brings along is looked at anew for every run.
         self.trust_of(path.clone()).await?;
         let what = match &start.default_adapter {
-            Some(adapter) => with_default_adapter(&orchestrator, what, adapter, &start.input)?,
+            Some(adapter) => {
+                let (orchestrator, adapter) = (orchestrator.clone(), adapter.clone());
+                let given = start.input.clone();
+                checking(move || with_default_adapter(&orchestrator, what, &adapter, &given))
+                    .await?
+            }
             None => what,
         };
         let new = NewSession {

@@ -2,22 +2,24 @@
 
 use std::path::Path;
 
-use coven_api::system::{FolderTrust, SetTrust, TrustState};
+use coven_api::system::{FolderTrust, SetTrust, TrustQuery, TrustState};
 use coven_store::FolderOwners;
 
 use crate::blocking::blocking;
 use crate::error::{ServiceError, StaleTrust};
 use crate::folder;
 use crate::service::Service;
+use crate::trust_inventory::TrustInventory;
 use crate::trust_store::TrustAgreement;
 
 impl Service {
-    /// How a folder stands, or the workspace.
-    pub async fn trust(&self, base_dir: Option<String>) -> Result<FolderTrust, ServiceError> {
+    /// How a folder stands, or the workspace; with what there is to see of it, if that is wanted.
+    pub async fn trust(&self, query: TrustQuery) -> Result<FolderTrust, ServiceError> {
         let service = self.clone();
         blocking(move || {
-            let path = folder::to_read(service.context(), base_dir.as_deref())?;
-            service.trust_of_blocking(&path)
+            let path = folder::to_read(service.context(), query.base_dir.as_deref())?;
+            let trust = service.trust_of_blocking(&path)?;
+            if query.contents { service.context().contents_of(&path) } else { Ok(trust) }
         })
         .await
     }
@@ -46,12 +48,16 @@ impl Service {
         if now.state == TrustState::NotOwned {
             folder::owned(self.context(), &path)?;
         }
-        match (&now.digest, &set.digest) {
-            (None, _) => Ok(now),
+        // What is agreed to and copied is what has this digest, whatever is in the folder then.
+        let inventory = TrustInventory::of(&path).map_err(|error| {
+            ServiceError::BadBaseDir(format!("{} cannot be looked at: {error}", path.display()))
+        })?;
+        match (&inventory.digest, &set.digest) {
+            (None, None) => self.agree(&path, TrustAgreement::NoContent),
             (Some(digest), Some(seen)) if digest == seen => {
-                self.agree(&path, TrustAgreement::Content(digest.clone()))
+                self.agree(&path, TrustAgreement::Content(inventory))
             }
-            (Some(_), Some(_)) => Err(ServiceError::StaleTrust(StaleTrust::Content)),
+            (_, Some(_)) => Err(ServiceError::StaleTrust(StaleTrust::Content)),
             (Some(_), None) => Err(ServiceError::StaleTrust(StaleTrust::NothingSeen)),
         }
     }

@@ -1,117 +1,33 @@
 //! Whether what a folder brings along may be used.
 //!
-//! A repository is not trusted because it was cloned. What counts of its `.coven/` (grimoires,
-//! adapters, the policy) has a digest; the user looks at it and agrees to exactly that digest,
-//! and any change asks again. It is looked at anew whenever the folder is opened, a session is
-//! started in it, or its trust is asked for.
+//! A repository is not trusted because it was cloned. What it brings along (grimoires, adapters and
+//! everything beside them, the policy) has a digest; the user looks at it and agrees to exactly that
+//! digest. Then it is copied into the state folder, and only the copy is ever used: what is in the
+//! folder can be changed by any job that may edit it. Any change asks again. It is looked at anew
+//! whenever the folder is opened, a session is started in it, or its trust is asked for.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::read_plain_file;
+use coven_notation::TrustedFiles;
+use coven_orchestrator::ProjectTrust;
 use coven_store::{FolderOwners, OpenObstacle};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::places::UserFolders;
 use crate::private_file;
+use crate::trust_changes;
+use crate::trust_copy::TrustCopies;
+use crate::trust_inventory::{MAX_BYTES, TrustInventory};
 
-/// How many files may count. A person would not read more than this before agreeing to it.
-const MAX_FILES: usize = 5000;
-/// How many bytes may count.
-const MAX_BYTES: u64 = 64 << 20;
-/// How many folders may be inside one another.
-const MAX_DEPTH: usize = 8;
-/// The version of `trust.json`.
-const VERSION: u32 = 1;
-
-/// What a folder brings along.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TrustInventory {
-    /// The files that count, relative to the folder, sorted.
-    pub(crate) files: Vec<String>,
-    /// The digest of their names and contents; nothing if there are none.
-    pub(crate) digest: Option<String>,
-}
-
-impl TrustInventory {
-    /// Looks at a folder.
-    pub(crate) fn of(base_dir: &Path) -> io::Result<Self> {
-        let coven = base_dir.join(".coven");
-        let mut found = Vec::new();
-        for folder in ["grimoires", "adapters"] {
-            walk(&coven.join(folder), MAX_DEPTH, &mut found)?;
-        }
-        let policy = coven.join("policy.yaml");
-        if policy.symlink_metadata().is_ok() {
-            found.push(policy);
-        }
-        found.sort();
-        let mut whole = Sha256::new();
-        let (mut files, mut bytes) = (Vec::with_capacity(found.len()), 0);
-        for path in found {
-            let name = path.strip_prefix(base_dir).unwrap_or(&path).to_string_lossy().into_owned();
-            let content = content(&path)?;
-            bytes += content.len() as u64;
-            if bytes > MAX_BYTES {
-                return Err(io::Error::other("its `.coven/` has more than 64 MiB that count"));
-            }
-            // Lengths keep one file's end from being taken for another's beginning.
-            for part in [name.as_bytes(), &content] {
-                whole.update((part.len() as u64).to_le_bytes());
-                whole.update(part);
-            }
-            files.push(name);
-        }
-        let digest = (!files.is_empty()).then(|| hex(&whole.finalize()));
-        Ok(Self { files, digest })
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// What can be read of a file counts; of what is no plain file only that it is there.
-fn content(path: &Path) -> io::Result<Vec<u8>> {
-    match fs::metadata(path) {
-        Ok(about) if about.is_file() && about.len() > MAX_BYTES => {
-            Err(io::Error::other("its `.coven/` has more than 64 MiB that count"))
-        }
-        Ok(about) if about.is_file() => read_plain_file(path, MAX_BYTES),
-        Ok(_) | Err(_) => Ok(Vec::new()),
-    }
-}
-
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            if depth == 0 {
-                return Err(io::Error::other("its `.coven/` has too many folders in folders"));
-            }
-            walk(&path, depth - 1, found)?;
-            continue;
-        }
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("yaml" | "yml" | "json")) {
-            found.push(path);
-        }
-        if found.len() > MAX_FILES {
-            return Err(io::Error::other("its `.coven/` has more than 5,000 files that count"));
-        }
-    }
-    Ok(())
-}
+/// The version of `trust.json`. In version 1 there were no copies, so what was agreed to then is
+/// asked about again.
+const VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct TrustFile {
@@ -126,37 +42,54 @@ struct TrustFile {
 /// What a person says about a folder.
 #[derive(Clone, Debug)]
 pub(crate) enum TrustAgreement {
-    /// What has this digest may be used.
-    Content(String),
+    /// This may be used.
+    Content(TrustInventory),
+    /// The folder has nothing any more that could be used.
+    NoContent,
     /// The folder may be used though these can write to it too.
     Owners(FolderOwners),
     /// Takes back what was agreed to before.
     Nothing,
 }
 
-/// Whether the user agreed to exactly what a folder brings along now, for programs that do not ask
-/// the daemon. What cannot be looked at is not trusted.
-pub fn is_trusted(places: &UserFolders, base_dir: &Path) -> bool {
-    let standing =
-        base_dir.canonicalize().and_then(|path| TrustStore::open(places.trust()).standing(&path));
-    standing.is_ok_and(|standing| standing.state == TrustState::Trusted)
+/// What the user agreed to of a folder, for programs that do not ask the daemon. What cannot be
+/// looked at is not trusted.
+pub fn project_trust(places: &UserFolders, base_dir: &Path) -> ProjectTrust {
+    let store = TrustStore::open(places);
+    let look = || {
+        let path = base_dir.canonicalize()?;
+        let standing = store.standing(&path, false)?;
+        Ok::<_, io::Error>(store.project(&path, &standing))
+    };
+    look().unwrap_or_default()
 }
 
-/// What the user agreed to, kept in a file of the state folder.
+/// What the user agreed to, kept in the state folder.
 #[derive(Debug)]
 pub(crate) struct TrustStore {
     path: PathBuf,
+    copies: TrustCopies,
     agreed: Mutex<TrustFile>,
+    /// The copies that are in use, by folder, with their digest.
+    read: Mutex<BTreeMap<PathBuf, (String, Arc<TrustedFiles>)>>,
 }
 
 impl TrustStore {
     /// Reads what was agreed to. What cannot be read was not.
-    pub(crate) fn open(path: PathBuf) -> Self {
+    pub(crate) fn open(places: &UserFolders) -> Self {
+        let path = places.trust();
         let file: Option<TrustFile> = read_plain_file(&path, MAX_BYTES)
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let agreed = file.filter(|file| file.version == VERSION).unwrap_or_default();
-        Self { path, agreed: Mutex::new(agreed) }
+        let agreed = match file {
+            Some(file) if file.version == VERSION => file,
+            Some(file) if file.version < VERSION => {
+                TrustFile { owners: file.owners, ..TrustFile::default() }
+            }
+            _ => TrustFile::default(),
+        };
+        let copies = TrustCopies::new(places.trusted());
+        Self { path, copies, agreed: Mutex::new(agreed), read: Mutex::default() }
     }
 
     fn agreed(&self) -> MutexGuard<'_, TrustFile> {
@@ -168,35 +101,82 @@ impl TrustStore {
         self.agreed().owners.get(base_dir).cloned()
     }
 
-    /// How a folder stands.
-    pub(crate) fn standing(&self, base_dir: &Path) -> io::Result<FolderTrust> {
+    /// How a folder stands; with the contents of its files, or their difference to what was agreed
+    /// to, if they are wanted.
+    pub(crate) fn standing(&self, base_dir: &Path, contents: bool) -> io::Result<FolderTrust> {
         let inventory = TrustInventory::of(base_dir)?;
         let owners = owners(base_dir)?;
-        let agreed = self.agreed();
+        let agreed = self.agreed_digest(base_dir);
         let owned = owners.is_user_alone()
-            || agreed.owners.get(base_dir).is_some_and(|agreed| agreed.covers(&owners));
-        let state = match (&inventory.digest, agreed.trusted.get(base_dir)) {
+            || self.agreed_owners(base_dir).is_some_and(|agreed| agreed.covers(&owners));
+        let state = match (&inventory.digest, &agreed) {
             _ if !owned => TrustState::NotOwned,
-            (None, _) => TrustState::Nothing,
+            (None, None) => TrustState::Nothing,
             (Some(_), None) => TrustState::Untrusted,
             (Some(digest), Some(agreed)) if digest == agreed => TrustState::Trusted,
-            (Some(_), Some(_)) => TrustState::Changed,
+            (_, Some(_)) => TrustState::Changed,
         };
+        let changes = contents.then(|| {
+            let before = agreed.and_then(|digest| self.copies.inventory(&digest, base_dir).ok());
+            trust_changes::changes(before.as_ref(), &inventory)
+        });
         Ok(FolderTrust {
             base_dir: base_dir.display().to_string(),
             state,
+            files: inventory.names(),
             digest: inventory.digest,
-            files: inventory.files,
             owners: (!owners.is_user_alone()).then(|| owners.to_string()),
+            changes,
         })
+    }
+
+    fn agreed_digest(&self, base_dir: &Path) -> Option<String> {
+        self.agreed().trusted.get(base_dir).cloned()
+    }
+
+    /// What may be used of a folder that stands like this.
+    pub(crate) fn project(&self, base_dir: &Path, standing: &FolderTrust) -> ProjectTrust {
+        if standing.state == TrustState::NotOwned {
+            return ProjectTrust::default();
+        }
+        let files = self.files(base_dir);
+        let unchanged = standing.state == TrustState::Trusted && files.is_some();
+        ProjectTrust { files, unchanged }
+    }
+
+    /// The files that the user agreed to.
+    fn files(&self, base_dir: &Path) -> Option<Arc<TrustedFiles>> {
+        let digest = self.agreed_digest(base_dir)?;
+        let known = self.read.lock().get(base_dir).cloned();
+        if let Some((_, files)) = known.filter(|(known, _)| *known == digest) {
+            return Some(files);
+        }
+        match self.copies.read(&digest, base_dir) {
+            Ok(files) => {
+                self.read.lock().insert(base_dir.to_owned(), (digest, files.clone()));
+                Some(files)
+            }
+            Err(error) => {
+                tracing::warn!("{} is not used: {error}", base_dir.display());
+                None
+            }
+        }
     }
 
     /// Takes note of what a person says about a folder.
     pub(crate) fn set(&self, base_dir: &Path, agreement: TrustAgreement) -> io::Result<()> {
+        if let TrustAgreement::Content(inventory) = &agreement {
+            self.copies.keep(inventory, base_dir)?;
+        }
         let mut agreed = self.agreed();
         let mut next = TrustFile { version: VERSION, ..agreed.clone() };
         match agreement {
-            TrustAgreement::Content(digest) => _ = next.trusted.insert(base_dir.to_owned(), digest),
+            TrustAgreement::Content(TrustInventory { digest: Some(digest), .. }) => {
+                next.trusted.insert(base_dir.to_owned(), digest);
+            }
+            TrustAgreement::Content(_) | TrustAgreement::NoContent => {
+                next.trusted.remove(base_dir);
+            }
             TrustAgreement::Owners(owners) => _ = next.owners.insert(base_dir.to_owned(), owners),
             TrustAgreement::Nothing => {
                 next.trusted.remove(base_dir);
@@ -205,6 +185,8 @@ impl TrustStore {
         }
         private_file::write(&self.path, &serde_json::to_vec_pretty(&next)?)?;
         *agreed = next;
+        self.copies
+            .remove_unused(&agreed.trusted.values().map(String::as_str).collect::<BTreeSet<_>>());
         Ok(())
     }
 }

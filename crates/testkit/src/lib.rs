@@ -6,6 +6,7 @@ pub mod agent;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod checks;
+pub mod files;
 pub mod folders;
 #[cfg(feature = "model")]
 pub mod model;

@@ -14,8 +14,9 @@ mod loops;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use coven_notation::{FileProblem, ProblemReport, SourceFile};
+use coven_notation::{FileProblem, ProblemReport, SourceFile, TrustedFiles};
 
 use crate::check::{CheckEnvironment, check};
 use crate::plan::{PlanForm, WorkflowPlan};
@@ -56,8 +57,9 @@ pub struct CataloguePaths {
     pub user: Option<PathBuf>,
     /// The project's folder of grimoires.
     pub project: Option<PathBuf>,
-    /// Whether the project is trusted. If not, its grimoires are inert.
-    pub trusted: bool,
+    /// What the user agreed to of the project's files: only that is read. If there is nothing, the
+    /// grimoires that are in the project's folder are inert.
+    pub trusted: Option<Arc<TrustedFiles>>,
 }
 
 /// One file, or one that we ship.
@@ -146,8 +148,10 @@ impl GrimoireCatalogue {
             entries.extend(layer::read(folder, GrimoireLayer::User, EntryStatus::Current, known));
         }
         if let Some(folder) = &places.project {
-            let standing = if places.trusted { EntryStatus::Current } else { EntryStatus::Inert };
-            entries.extend(layer::read(folder, GrimoireLayer::Project, standing, known));
+            entries.extend(match &places.trusted {
+                Some(files) => layer::read_copies(folder, files, known),
+                None => layer::read(folder, GrimoireLayer::Project, EntryStatus::Inert, known),
+            });
         }
         override_by_name(&mut entries);
         loops::find(&mut entries);

@@ -4,11 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileProblem, ProblemReport, SourceFile};
+use coven_notation::{FileProblem, ProblemReport, SourceFile, TrustedFiles};
 use serde_json::Value;
 
 use super::{
-    AdapterConfigLoader, AdapterLayer, ConfigOrigin, LoadError, LoadedAdapter, OriginStatus,
+    AdapterConfigLoader, AdapterLayer, ConfigOrigin, LayerAccess, LoadError, LoadedAdapter,
+    OriginStatus,
 };
 use crate::config::{Config, merge};
 
@@ -43,17 +44,24 @@ impl<'a> LayerStack<'a> {
         &mut self,
         layer: AdapterLayer,
         path: PathBuf,
-        trusted: bool,
+        access: LayerAccess<'_>,
     ) -> Result<(), LoadError> {
-        let Some(bytes) = read_file(&path)? else {
+        let bytes = match access {
+            LayerAccess::Disk => read_file(&path)?,
+            LayerAccess::Copy(files) => files.content(&path).map(<[u8]>::to_owned),
+            LayerAccess::Listed => None,
+        };
+        let Some(bytes) = bytes else {
+            if !matches!(access, LayerAccess::Disk) && path.is_file() {
+                self.add_layer(layer, Some(path), OriginStatus::Untrusted, None);
+            }
             return Ok(());
         };
-        if !trusted {
-            self.add_layer(layer, Some(path), OriginStatus::Untrusted, None);
-            return Ok(());
-        }
         match parse(&path, bytes) {
-            Ok((value, report)) => {
+            Ok((mut value, report)) => {
+                if let LayerAccess::Copy(files) = access {
+                    run_from_copy(&mut value, files);
+                }
                 self.loader.remember(&path, &value);
                 self.reports.extend(report);
                 self.add_layer(layer, Some(path), OriginStatus::Used, Some(value));
@@ -71,7 +79,7 @@ impl<'a> LayerStack<'a> {
 
     /// A file that the caller named must be there and must be right.
     pub(super) fn add_explicit_file(&mut self, kind: &str, path: &Path) -> Result<(), LoadError> {
-        self.file(AdapterLayer::Explicit, path.to_owned(), true)?;
+        self.file(AdapterLayer::Explicit, path.to_owned(), LayerAccess::Disk)?;
         match self.origins.last() {
             Some(ConfigOrigin {
                 layer: AdapterLayer::Explicit,
@@ -125,6 +133,34 @@ impl<'a> LayerStack<'a> {
         };
         let (config, rules) = self.loader.compiled(kind, value)?;
         Ok(LoadedAdapter { config, rules, origins: self.origins, reports: self.reports })
+    }
+}
+
+/// The keys of an adapter file that become the command line of its program.
+const COMMAND_LINE_KEYS: [&str; 7] =
+    ["command", "versionArgs", "modes", "permissions", "model", "autoPolicy", "resume"];
+
+/// Makes a command and arguments that name trusted files of the project name their copies, so that
+/// a job that may edit the project cannot exchange what runs.
+fn run_from_copy(config: &mut Value, files: &TrustedFiles) {
+    for key in COMMAND_LINE_KEYS {
+        if let Some(value) = config.get_mut(key) {
+            name_copies(value, files);
+        }
+    }
+}
+
+fn name_copies(value: &mut Value, files: &TrustedFiles) {
+    match value {
+        Value::String(text) => {
+            if let Some(copy) = files.copied(text).and_then(|path| path.to_str().map(str::to_owned))
+            {
+                *text = copy;
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| name_copies(value, files)),
+        Value::Object(map) => map.values_mut().for_each(|value| name_copies(value, files)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use coven_testkit::files::files_below;
+
 use super::*;
 
 /// A user's folder and a project's, both empty.
@@ -32,11 +34,17 @@ impl Place {
         path
     }
 
+    /// What is in the project now, as the user agrees to it.
+    fn agreed(&self) -> Arc<TrustedFiles> {
+        let base = self.folder.path();
+        Arc::new(TrustedFiles::new(base, "/copy", files_below(base)))
+    }
+
     fn loader(&self) -> AdapterConfigLoader {
         AdapterConfigLoader::new(AdapterFolders {
             user: Some(self.folder.path().join("user")),
             project: Some(self.folder.path().join("project")),
-            project_trusted: self.trusted,
+            trusted: self.trusted.then(|| self.agreed()),
         })
     }
 }
@@ -125,7 +133,7 @@ fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
     let nowhere = AdapterFolders {
         user: Some("/nonexistent/user".into()),
         project: Some("/nonexistent/project".into()),
-        project_trusted: true,
+        trusted: Some(Arc::default()),
     };
     for files in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
         let loaded = files.load("gemini", None).unwrap();
@@ -173,6 +181,34 @@ fn an_untrusted_project_is_listed_and_changes_nothing() {
     assert!(files.load("backdoor", None).is_err());
     assert!(!files.types().contains("backdoor"));
     assert!(files.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
+}
+
+#[test]
+fn what_changes_in_a_project_after_it_was_trusted_does_not_count() {
+    let place = Place::new();
+    place.write("project", "claude", r#"{"command": "agreed"}"#);
+    let files = place.loader();
+    place.write("project", "claude", r#"{"command": "evil"}"#);
+    place.write("project", "backdoor", r#"{"command": "evil", "modes": {"interactive": {}}}"#);
+    assert_eq!(command(&files.load("claude", None).unwrap()), "agreed");
+    assert!(!files.types().contains("backdoor") && files.load("backdoor", None).is_err());
+    assert!(files.load_all()["backdoor"].is_err(), "it is shown, as what cannot be used");
+    fs::remove_file(place.path("project", "claude")).unwrap();
+    assert_eq!(command(&files.load("claude", None).unwrap()), "agreed");
+}
+
+#[test]
+fn a_trusted_adapter_runs_the_copies_of_the_files_that_it_names() {
+    let place = Place::new();
+    let text = r#"{"command": "project/mine/run.sh", "modes": {"headless": {"baseArgs": ["./project/mine/lib.sh", "other/file", "--flag"]}}}"#;
+    let config = place.write("project", "mine", text);
+    for name in ["run.sh", "lib.sh"] {
+        fs::write(config.with_file_name(name), "").unwrap();
+    }
+    let loaded = place.loader().load("mine", None).unwrap();
+    assert_eq!(command(&loaded), "/copy/project/mine/run.sh");
+    let args = &loaded.config.modes.get(coven_model::AgentMode::Headless).unwrap().base_args;
+    assert_eq!(args.as_slice(), ["/copy/project/mine/lib.sh", "other/file", "--flag"]);
 }
 
 #[test]

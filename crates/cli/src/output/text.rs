@@ -21,6 +21,12 @@ pub(crate) fn clean(text: &str) -> String {
     stripped.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
+/// One line with every character that would act on a terminal shown as one that does not, so that
+/// what a file really has can be seen.
+pub(crate) fn visible(line: &str) -> String {
+    printable(line)
+}
+
 /// The same on one line.
 pub(crate) fn one_line(text: &str) -> String {
     let stripped = strip(text.as_bytes());

@@ -63,12 +63,7 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
             );
         }
     }
-    let project = match folders::trusted_project() {
-        Some(base) if base.join(".coven/policy.yaml").exists() => {
-            Some(accept::check(&base.join(".coven/policy.yaml"))?)
-        }
-        _ => None,
-    };
+    let project = folders::trusted_policy().map_err(CommandFailure::failed)?;
     if user.is_none() && project.is_none() {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));

@@ -23,6 +23,7 @@ mod processes;
 mod sandboxed;
 mod seals;
 mod triggers;
+mod trusted;
 mod typing;
 mod verbs;
 

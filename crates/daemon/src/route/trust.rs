@@ -1,17 +1,16 @@
 //! What a folder brings along, and agreeing to it.
 
 use axum::extract::State;
-use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{FolderTrust, SetTrust};
+use coven_api::system::{FolderTrust, SetTrust, TrustQuery};
 
 use crate::answer::{Answer, Json, JsonBody, Query};
 use crate::state::Daemon;
 
 pub(super) async fn show(
     State(daemon): State<Daemon>,
-    Query(query): Query<BaseDirQuery>,
+    Query(query): Query<TrustQuery>,
 ) -> Answer<FolderTrust> {
-    Ok(Json(daemon.service.trust(query.base_dir).await?))
+    Ok(Json(daemon.service.trust(query).await?))
 }
 
 pub(super) async fn set(

@@ -2,7 +2,9 @@
 
 use coven_api::ProblemCode;
 use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::{AcceptPolicy, FolderTrust, PolicyState, SetTrust, TrustState};
+use coven_api::system::{
+    AcceptPolicy, FileChangeKind, FolderTrust, PolicyState, SetTrust, TrustQuery, TrustState,
+};
 use coven_model::WorkflowStatus;
 
 use crate::support::{Daemon, Home, code};
@@ -17,6 +19,10 @@ fn put(home: &Home, name: &str, text: &str) {
 
 fn query(home: &Home) -> BaseDirQuery {
     BaseDirQuery { base_dir: Some(home.base().display().to_string()) }
+}
+
+fn trust_query(home: &Home) -> TrustQuery {
+    TrustQuery { base_dir: Some(home.base().display().to_string()), contents: true }
 }
 
 async fn set(
@@ -41,9 +47,11 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
     assert!(!shown.item.usable && shown.text.contains("touch ran"), "{shown:?}");
     assert!(shown.item.why_not.unwrap().contains("not trusted"));
 
-    let trust = daemon.client.trust(&query(&home)).await.unwrap();
+    let trust = daemon.client.trust(&trust_query(&home)).await.unwrap();
     assert_eq!(trust.state, TrustState::Untrusted);
     assert_eq!(trust.files, [".coven/grimoires/own.yaml"]);
+    let change = trust.changes.unwrap().remove(0);
+    assert_eq!((change.kind, change.text.as_deref()), (FileChangeKind::Added, Some(OWN)));
     assert_eq!(code(set(&daemon, true, None).await), ProblemCode::StaleDigest);
     assert_eq!(code(set(&daemon, true, Some("0".repeat(64))).await), ProblemCode::StaleDigest);
     let agreed = set(&daemon, true, trust.digest.clone()).await.unwrap();
@@ -54,12 +62,16 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
 
     // A change asks again, and so does the next daemon.
     put(&home, "grimoires/own.yaml", &OWN.replace("touch ran", "touch evil"));
-    assert_eq!(daemon.client.trust(&query(&home)).await.unwrap().state, TrustState::Changed);
+    let trust_now = daemon.client.trust(&trust_query(&home)).await.unwrap();
+    assert_eq!(trust_now.state, TrustState::Changed);
+    let difference = trust_now.changes.unwrap().remove(0).text.unwrap();
+    let line = "  - {name: a, type: script, command: 'touch ";
+    assert!(difference.contains(&format!("-{line}ran'}}\n+{line}evil'}}\n")), "{difference}");
     assert_eq!(code(daemon.client.start(&start, None).await), ProblemCode::NotTrusted);
     put(&home, "grimoires/own.yaml", OWN);
     daemon.kill();
     let daemon = home.daemon().await;
-    assert_eq!(daemon.client.trust(&query(&home)).await.unwrap().state, TrustState::Trusted);
+    assert_eq!(daemon.client.trust(&trust_query(&home)).await.unwrap().state, TrustState::Trusted);
     put(&home, "adapters/demo/config.json", "{}");
     assert_eq!(code(daemon.client.start(&start, None).await), ProblemCode::NotTrusted);
     assert_eq!(set(&daemon, false, None).await.unwrap().state, TrustState::Untrusted);
@@ -70,10 +82,10 @@ async fn what_a_repository_brings_along_is_inert_until_somebody_agrees_to_exactl
 async fn a_change_to_what_does_not_count_asks_nobody() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    assert_eq!(daemon.client.trust(&query(&home)).await.unwrap().state, TrustState::Nothing);
+    assert_eq!(daemon.client.trust(&trust_query(&home)).await.unwrap().state, TrustState::Nothing);
     put(&home, "beads/1.md", "a bead");
-    put(&home, "adapters/demo/recording.cast", "{}");
-    let trust = daemon.client.trust(&query(&home)).await.unwrap();
+    put(&home, "sessions.txt", "a file");
+    let trust = daemon.client.trust(&trust_query(&home)).await.unwrap();
     assert_eq!((trust.state, trust.digest), (TrustState::Nothing, None));
 }
 
@@ -87,7 +99,7 @@ async fn a_policy_of_a_repository_answers_nothing_until_it_is_trusted() {
     let first = daemon.stage(std::slice::from_ref(&task)).await;
     daemon.asked(first.id.as_str()).await;
     assert!(!home.base().join("made.txt").exists());
-    let trust = daemon.client.trust(&query(&home)).await.unwrap();
+    let trust = daemon.client.trust(&trust_query(&home)).await.unwrap();
     set(&daemon, true, trust.digest).await.unwrap();
     let second = daemon.stage(&[task]).await;
     daemon.ends(second.id.as_str(), WorkflowStatus::Completed).await;

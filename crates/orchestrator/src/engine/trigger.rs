@@ -112,7 +112,8 @@ struct CatalogueInputs {
 impl CatalogueInputs {
     fn new(places: CataloguePaths, known: CheckEnvironment) -> Self {
         let mut files = Vec::new();
-        for folder in [&places.user, &places.project].into_iter().flatten() {
+        // What was agreed to of a project does not change, and nothing else of it counts.
+        if let Some(folder) = &places.user {
             stamps(folder, &mut files);
         }
         files.sort();
@@ -256,6 +257,8 @@ mod tests {
 
     use std::slice;
 
+    use coven_notation::TrustedFiles;
+    use coven_testkit::files::files_below;
     use serde_json::json;
 
     use super::*;
@@ -278,8 +281,15 @@ mod tests {
             fs::write(file, grimoire(name, trigger)).unwrap();
         }
 
+        /// What is in the folder now, as the user agrees to it.
+        fn agreed(&self) -> Arc<TrustedFiles> {
+            let base = self.0.path();
+            Arc::new(TrustedFiles::new(base, "/copy", files_below(base)))
+        }
+
         fn names(&self, triggers: &Triggers, kind: &str, trusted: bool) -> Vec<String> {
             let project = Some(self.0.path().to_owned());
+            let trusted = trusted.then(|| self.agreed());
             let places = CataloguePaths { user: None, project, trusted };
             let armed = triggers.armed(kind, || (places, CheckEnvironment::default()));
             armed.into_iter().map(|plan| plan.name).collect()
@@ -331,8 +341,11 @@ mod tests {
     fn what_an_event_means_is_told_with_its_reason() {
         let folder = Folder::new();
         folder.write("one", "{event: deploy.finished, where: \"stage == 'live'\"}");
-        let places =
-            CataloguePaths { user: None, project: Some(folder.0.path().to_owned()), trusted: true };
+        let places = CataloguePaths {
+            user: None,
+            project: Some(folder.0.path().to_owned()),
+            trusted: Some(folder.agreed()),
+        };
         let armed =
             Triggers::default().armed("deploy.finished", || (places, CheckEnvironment::default()));
         let plan = armed[0].clone();

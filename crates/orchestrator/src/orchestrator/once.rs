@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use coven_model::event::SessionEvent;
@@ -372,8 +371,7 @@ impl Orchestrator {
 
     fn armed(&self, kind: &str) -> Vec<WorkflowPlan> {
         self.shared.once.triggers.armed(kind, || {
-            let trusted = self.shared.trusted.load(Ordering::Relaxed);
-            (self.shared.options.grimoire_places(trusted), self.known())
+            (self.shared.options.trigger_places(&self.shared.trust.read()), self.known())
         })
     }
 

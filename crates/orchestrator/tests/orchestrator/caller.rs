@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use coven_model::{InterventionChoice, SessionId, WorkflowStatus};
-use coven_orchestrator::ExecuteError;
+use coven_orchestrator::{ExecuteError, ProjectTrust};
 
 use crate::support::{Base, decide, end, intervention};
 
@@ -104,9 +104,9 @@ async fn trust_can_be_given_and_taken_while_it_runs() {
     let orchestrator = base.open().await;
     let refused = orchestrator.execute_workflow(base.grimoire("own")).await;
     assert!(matches!(refused, Err(ExecuteError::Grimoire(_))), "{refused:?}");
-    orchestrator.set_trusted(true);
+    orchestrator.set_trust(crate::support::agreed(base.path()));
     let id = orchestrator.execute_workflow(base.grimoire("own")).await.unwrap();
     assert_eq!(end(&orchestrator, &id).await.status, WorkflowStatus::Completed);
-    orchestrator.set_trusted(false);
+    orchestrator.set_trust(ProjectTrust::default());
     assert!(orchestrator.execute_workflow(base.grimoire("own")).await.is_err());
 }

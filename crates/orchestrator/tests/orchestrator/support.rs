@@ -3,13 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{Intervention, InterventionChoice, SessionId, SessionView, WorkflowStatus};
-use coven_orchestrator::{EventSubscription, NewSession, Options, Orchestrator, PublishedEvent};
+use coven_notation::TrustedFiles;
+use coven_orchestrator::{
+    EventSubscription, NewSession, Options, Orchestrator, ProjectTrust, PublishedEvent,
+};
 use coven_runtime::processes;
 use coven_store::{AuthorityPlaces, SessionAuthority};
+use coven_testkit::files::files_below;
 use coven_testkit::programs::TestProgram;
 use tempfile::TempDir;
 
@@ -19,6 +24,12 @@ pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 /// The program that is the demo agent and the holder.
 pub(crate) fn program() -> PathBuf {
     TestProgram::Agent.path()
+}
+
+/// What a base directory brings along now, as its user agrees to it.
+pub(crate) fn agreed(base: &Path) -> ProjectTrust {
+    let files = TrustedFiles::new(base, base, files_below(base));
+    ProjectTrust { files: Some(Arc::new(files)), unchanged: true }
 }
 
 /// A base directory of its own.

@@ -40,7 +40,7 @@ fn write(base: &Base, name: &str, text: &str) {
 
 fn trusted(base: &Base) -> Options {
     let mut options = base.options();
-    options.trusted = true;
+    options.trust = crate::support::agreed(base.path());
     options
 }
 
@@ -118,7 +118,7 @@ async fn what_an_untrusted_project_brings_along_starts_nothing_until_it_is_trust
     let id = orchestrator.execute_workflow(first(&base)).await.unwrap();
     end(&orchestrator, &id).await;
     all_over(&orchestrator, 1).await;
-    orchestrator.set_trusted(true);
+    orchestrator.set_trust(crate::support::agreed(base.path()));
     let id = orchestrator.execute_workflow(first(&base)).await.unwrap();
     end(&orchestrator, &id).await;
     all_over(&orchestrator, 3).await;
@@ -139,6 +139,7 @@ async fn a_posted_event_with_an_id_starts_once_however_often_it_is_posted() {
     let started = orchestrator.post_event(post(Some("7"))).await.unwrap().started;
     assert_eq!(started.len(), 1);
     write(&base, "late", &follower("late", "{event: deploy.finished}"));
+    orchestrator.set_trust(crate::support::agreed(base.path()));
     assert_eq!(orchestrator.post_event(post(Some("7"))).await.unwrap().started, started);
     all_over(&orchestrator, 1).await;
     orchestrator.close().await;
@@ -378,7 +379,7 @@ fn keeps_a_session_and_what_it_starts_until_it_is_killed() {
     reactor.block_on(async {
         let state = crate::support::state_of(Path::new(&kept));
         let mut options = Options::new(&kept, state, crate::support::program());
-        options.trusted = true;
+        options.trust = crate::support::agreed(Path::new(&kept));
         let orchestrator = Orchestrator::open(options).await.unwrap();
         let mut new = NewSession::of_definition("first.yaml", FIRST);
         new.key = Some("once".to_owned());

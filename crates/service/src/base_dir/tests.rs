@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use coven_api::system::TrustQuery;
 use coven_api::workflow::{ListQuery, StartWorkflow, WorkflowDefinition};
 
 use crate::{Service, ServiceConfig, ServiceOptions, UserFolders};
@@ -55,7 +56,7 @@ async fn a_base_directory_that_hangs_while_it_is_opened_holds_up_no_other() {
         assert_eq!(service.list(&query).await.unwrap().workflows.len(), 1);
         hold(&service, &other).await;
         assert_eq!(service.list(&ListQuery::default()).await.unwrap().workflows.len(), 2);
-        service.trust(Some(other.clone())).await.unwrap();
+        service.trust(TrustQuery { base_dir: Some(other.clone()), contents: false }).await.unwrap();
     };
     let answered = tokio::time::timeout(DEADLINE, requests).await;
     assert!(answered.is_ok(), "a request waited for the other folder");

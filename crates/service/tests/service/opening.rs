@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use coven_api::system::{OpenBaseDir, SetTrust};
+use coven_api::system::{OpenBaseDir, SetTrust, TrustQuery};
 use coven_api::workflow::{StartWorkflow, WorkflowDefinition};
 use coven_service::{Service, ServiceConfig};
 
@@ -56,7 +56,10 @@ async fn a_policy_that_is_a_pipe_is_not_waited_for() {
         assert!(Command::new("mkfifo").arg(policy).status().unwrap().success());
     }
     let work = async {
-        let trust = service.trust(Some(base_dir.clone())).await.unwrap();
+        let trust = service
+            .trust(TrustQuery { base_dir: Some(base_dir.clone()), contents: false })
+            .await
+            .unwrap();
         let (base_dir, digest) = (base_dir.clone(), trust.digest);
         let set = SetTrust { base_dir: base_dir.clone(), trusted: true, digest, owners: None };
         service.set_trust(set).await.unwrap();

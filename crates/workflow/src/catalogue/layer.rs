@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_notation::{FileProblem, FileSyntax, SourceFile, SourceSpan, parse};
+use coven_notation::{FileProblem, FileSyntax, SourceFile, SourceSpan, TrustedFiles, parse};
 
 use super::{CatalogueEntry, EntryStatus, GrimoireLayer, entry};
 use crate::check::CheckEnvironment;
@@ -25,40 +25,64 @@ pub(super) fn read(
         Err(error) => return vec![unreadable_entry(folder, layer, standing, &error)],
     };
     let one = |path: &PathBuf| match text(path) {
-        Ok(bytes) => {
-            let name = path.display().to_string();
-            match SourceFile::from_bytes(name, bytes) {
-                Ok(source) => {
-                    entry(&stem(path), source, Some(path), layer, standing.clone(), known)
-                }
-                Err(report) => CatalogueEntry {
-                    name: stem(path),
-                    layer,
-                    path: Some(path.clone()),
-                    source: report.source,
-                    plan: None,
-                    problems: report.problems,
-                    standing: standing.clone(),
-                },
-            }
-        }
+        Ok(bytes) => of_bytes(path, bytes, layer, standing.clone(), known),
         Err(error) => unreadable_entry(path, layer, standing.clone(), &error),
     };
     listed.iter().map(one).collect()
+}
+
+/// All grimoires of a project's folder that the user agreed to, as they were then.
+pub(super) fn read_copies(
+    folder: &Path,
+    files: &TrustedFiles,
+    known: &CheckEnvironment,
+) -> Vec<CatalogueEntry> {
+    let here = |(path, _): &(PathBuf, &[u8])| path.parent() == Some(folder) && is_grimoire(path);
+    let one = |(path, bytes): (PathBuf, &[u8])| {
+        let (layer, standing) = (GrimoireLayer::Project, EntryStatus::Current);
+        of_bytes(&path, bytes.to_owned(), layer, standing, known)
+    };
+    files.below(folder).filter(here).map(one).collect()
+}
+
+fn of_bytes(
+    path: &Path,
+    bytes: Vec<u8>,
+    layer: GrimoireLayer,
+    standing: EntryStatus,
+    known: &CheckEnvironment,
+) -> CatalogueEntry {
+    match SourceFile::from_bytes(path.display().to_string(), bytes) {
+        Ok(source) => entry(&stem(path), source, Some(path), layer, standing, known),
+        Err(report) => CatalogueEntry {
+            name: stem(path),
+            layer,
+            path: Some(path.to_owned()),
+            source: report.source,
+            plan: None,
+            problems: report.problems,
+            standing,
+        },
+    }
 }
 
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if !hidden && matches!(ending, Some("yaml" | "yml" | "json")) {
+        if is_grimoire(&path) {
             files.push(path);
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file's name is that of a grimoire.
+fn is_grimoire(path: &Path) -> bool {
+    let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    !hidden && matches!(ending, Some("yaml" | "yml" | "json"))
 }
 
 /// A file's bytes. Only plain files are opened: a pipe would wait for ever.

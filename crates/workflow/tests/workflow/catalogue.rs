@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use coven_notation::TrustedFiles;
+use coven_testkit::files::files_below;
 use coven_workflow::catalogue::{CataloguePaths, EntryStatus, GrimoireCatalogue, GrimoireLayer};
 use tempfile::TempDir;
 
@@ -19,6 +22,8 @@ fn write(folder: &Path, file: &str, name: &str, description: &str) {
 struct Disk {
     root: TempDir,
     places: CataloguePaths,
+    /// Whether the user agrees to what is in the project whenever it is looked at.
+    trusted: bool,
 }
 
 impl Disk {
@@ -27,9 +32,9 @@ impl Disk {
         let places = CataloguePaths {
             user: Some(root.path().join("user")),
             project: Some(root.path().join("project/.coven/grimoires")),
-            trusted: true,
+            trusted: None,
         };
-        Self { root, places }
+        Self { root, places, trusted: true }
     }
 
     fn user(&self) -> &Path {
@@ -41,7 +46,10 @@ impl Disk {
     }
 
     fn load(&self) -> GrimoireCatalogue {
-        GrimoireCatalogue::load(&self.places, &known())
+        let base = self.root.path().join("project");
+        let agreed = || Arc::new(TrustedFiles::new(&base, "/copy", files_below(&base)));
+        let places = CataloguePaths { trusted: self.trusted.then(agreed), ..self.places.clone() };
+        GrimoireCatalogue::load(&places, &known())
     }
 }
 
@@ -75,7 +83,7 @@ fn a_file_in_a_trusted_project_adds_a_grimoire_or_replaces_one_of_the_same_name(
 #[test]
 fn a_project_that_is_not_trusted_is_listed_and_changes_nothing() {
     let mut disk = Disk::new();
-    disk.places.trusted = false;
+    disk.trusted = false;
     write(disk.project(), "own.yaml", "own", "Ours.");
     write(disk.project(), "demo.yaml", "demo", "Not what you think.");
     let catalogue = disk.load();
@@ -91,15 +99,15 @@ fn a_project_that_is_not_trusted_is_listed_and_changes_nothing() {
 #[test]
 fn what_is_wrong_with_one_file_never_hides_another() {
     let disk = Disk::new();
-    write(disk.project(), "good.yaml", "good", "Fine.");
-    fs::write(disk.project().join("broken.yaml"), "name: broken\nsteps: [\n").unwrap();
-    fs::write(disk.project().join("binary.yaml"), [0xff, 0xfe, 0x00, 0x41]).unwrap();
-    fs::write(disk.project().join("empty.yaml"), "").unwrap();
-    fs::write(disk.project().join("notes.txt"), "no grimoire").unwrap();
-    fs::write(disk.project().join(".hidden.yaml"), "x").unwrap();
-    fs::create_dir(disk.project().join("folder.yaml")).unwrap();
+    write(disk.user(), "good.yaml", "good", "Fine.");
+    fs::write(disk.user().join("broken.yaml"), "name: broken\nsteps: [\n").unwrap();
+    fs::write(disk.user().join("binary.yaml"), [0xff, 0xfe, 0x00, 0x41]).unwrap();
+    fs::write(disk.user().join("empty.yaml"), "").unwrap();
+    fs::write(disk.user().join("notes.txt"), "no grimoire").unwrap();
+    fs::write(disk.user().join(".hidden.yaml"), "x").unwrap();
+    fs::create_dir(disk.user().join("folder.yaml")).unwrap();
     fs::write(
-        disk.project().join("stages.json"),
+        disk.user().join("stages.json"),
         r#"{"id": "stages", "stages": [{"id": "s", "tasks": [{"id": "t", "adapter": "demo"}]}]}"#,
     )
     .unwrap();
@@ -107,7 +115,7 @@ fn what_is_wrong_with_one_file_never_hides_another() {
     assert!(catalogue.plan("good").is_ok());
     let broken: Vec<String> = catalogue
         .entries()
-        .filter(|entry| entry.layer == GrimoireLayer::Project && entry.plan.is_none())
+        .filter(|entry| entry.layer == GrimoireLayer::User && entry.plan.is_none())
         .map(|entry| format!("{}: {}", entry.name, entry.problems[0].code))
         .collect();
     assert_eq!(
@@ -181,13 +189,13 @@ fn an_unknown_name_suggests_a_near_one() {
 fn files_that_cannot_be_read_are_reported_and_pipes_are_not_opened() {
     use std::os::unix::fs::symlink;
     let disk = Disk::new();
-    write(disk.project(), "good.yaml", "good", "Fine.");
-    symlink("/nowhere/at/all.yaml", disk.project().join("gone.yaml")).unwrap();
-    symlink("/dev/zero", disk.project().join("endless.yaml")).unwrap();
-    symlink(disk.project().join("loop.yaml"), disk.project().join("loop.yaml")).unwrap();
+    write(disk.user(), "good.yaml", "good", "Fine.");
+    symlink("/nowhere/at/all.yaml", disk.user().join("gone.yaml")).unwrap();
+    symlink("/dev/zero", disk.user().join("endless.yaml")).unwrap();
+    symlink(disk.user().join("loop.yaml"), disk.user().join("loop.yaml")).unwrap();
     let catalogue = disk.load();
     for name in ["gone", "endless", "loop"] {
-        assert_eq!(about(&catalogue, name), ["project Current [\"unreadable\"]"], "{name}");
+        assert_eq!(about(&catalogue, name), ["user Current [\"unreadable\"]"], "{name}");
     }
     assert!(catalogue.plan("good").is_ok());
     let _ = &disk.root;
