@@ -75,6 +75,7 @@ impl ScreenSniffer {
                     region: "process".to_owned(),
                     text: String::new(),
                     since: 0,
+                    conflicts: Vec::new(),
                 },
                 digest: None,
             },
@@ -279,6 +280,7 @@ impl ScreenSniffer {
             region: "process".to_owned(),
             text: how.to_owned(),
             since: millis(now),
+            conflicts: Vec::new(),
         };
         let verdict =
             AgentVerdict { state: AgentState::Exited, kind: None, evidence, digest: None };

@@ -47,6 +47,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 output::one_line(&evidence.rule),
                 output::one_line(&evidence.region)
             ));
+            for conflict in &evidence.conflicts {
+                let source = format!("{:?}", conflict.source).to_lowercase();
+                text.put(format!(
+                    "but the {source} says {}: {}\n",
+                    conflict.state,
+                    output::one_line(&conflict.text)
+                ));
+            }
         }
         if !why.lines.is_empty() {
             text.push('\n');

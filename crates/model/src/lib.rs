@@ -30,5 +30,7 @@ pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;
 pub use usage::{TokenUsage, UsDollars};
-pub use verdict::{AgentState, AgentVerdict, AwaitingKind, EvidenceSource, VerdictEvidence};
+pub use verdict::{
+    AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, VerdictEvidence,
+};
 pub use view::{PlanLane, PlanRow, PlanView, SessionView};

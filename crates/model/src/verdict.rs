@@ -131,6 +131,22 @@ pub struct VerdictEvidence {
     pub text: String,
     /// When it was first seen, in milliseconds since the agent's start.
     pub since: u64,
+    /// What other sources say instead. A process that the agent started can write to its terminal
+    /// too, so that no source alone is believed that the work is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<EvidenceConflict>,
+}
+
+/// A source that says something else than the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceConflict {
+    /// Where it was seen.
+    pub source: EvidenceSource,
+    /// What it says the agent is doing.
+    pub state: AgentState,
+    /// The text that says so.
+    pub text: String,
 }
 
 impl VerdictEvidence {

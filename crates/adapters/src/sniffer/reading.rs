@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use coven_model::{
-    AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceSource,
+    AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceConflict,
+    EvidenceSource,
     VerdictEvidence,
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
@@ -82,6 +83,8 @@ pub(super) struct StateReading {
     pub(super) resting: bool,
     /// Whether it was announced and no rule finds it on the screen: a question, or the prompt.
     pub(super) unpainted: bool,
+    /// What other sources say instead.
+    pub(super) conflicts: Vec<EvidenceConflict>,
 }
 
 impl StateReading {
@@ -92,17 +95,58 @@ impl StateReading {
         title: Option<&TimedSignal<(MatchKind, String)>>,
         errors: &ErrorTracker,
     ) -> Self {
+        let news = |rule: &CompiledRule| rule.kind != MatchKind::Error;
+        let shown = rules.first(view, news);
         if let Some(status) = status {
-            return Self::of_status(rules, view, status);
+            let told = Self::of_status(rules, view, status);
+            if !told.ends_turn() {
+                return told.against(shown.map(|hit| Self::screen(rules, hit)));
+            }
+            // A child of the agent can say that it is idle. What the screen shows the agent itself
+            // has painted last.
+            if let Some(busy) = shown.map(|hit| Self::screen(rules, hit)).filter(Self::is_busy) {
+                return busy.against(Some(told));
+            }
+            let title = title.map(|title| Self::of_title(rules, view, title, errors));
+            return match title {
+                Some(title) if title.is_busy() => title.against(Some(told)),
+                _ => told,
+            };
         }
         if let Some(title) = title {
-            return Self::of_title(rules, view, title, errors);
+            let told = Self::of_title(rules, view, title, errors);
+            let screen = shown.map(|hit| Self::screen(rules, hit));
+            return match screen {
+                Some(busy) if told.ends_turn() && busy.is_busy() => busy.against(Some(told)),
+                screen => told.against(screen),
+            };
         }
-        let news = |rule: &CompiledRule| rule.kind != MatchKind::Error;
-        match rules.first(view, news) {
+        match shown {
             Some(hit) => Self::of_hit(rules, view, hit, errors),
             None => Self::unknown(),
         }
+    }
+
+    /// Whether it says that the agent has done what it was told.
+    fn ends_turn(&self) -> bool {
+        matches!(self.state, AgentState::Idle | AgentState::Error)
+    }
+
+    /// Whether it says that the agent has not.
+    fn is_busy(&self) -> bool {
+        matches!(self.state, AgentState::Working | AgentState::Awaiting)
+    }
+
+    /// The same, with another reading that says something else.
+    fn against(mut self, other: Option<Self>) -> Self {
+        if let Some(other) = other
+            && other.state != self.state
+            && (other.is_busy() || other.ends_turn())
+        {
+            let (source, state, text) = (other.source, other.state, other.text);
+            self.conflicts.push(EvidenceConflict { source, state, text });
+        }
+        self
     }
 
     /// The program says itself what it does; the screen says what it asks.
@@ -143,6 +187,7 @@ impl StateReading {
             weak: false,
             resting: false,
             unpainted: false,
+            conflicts: Vec::new(),
         };
         match state {
             AgentState::Awaiting => reading.find_question(rules, view),
@@ -173,6 +218,7 @@ impl StateReading {
             weak: false,
             resting: false,
             unpainted: false,
+            conflicts: Vec::new(),
         };
         match kind.agent_state() {
             Some((AgentState::Idle, _)) => {
@@ -234,6 +280,7 @@ impl StateReading {
             weak: true,
             resting: false,
             unpainted: false,
+            conflicts: Vec::new(),
         }
     }
 
@@ -279,6 +326,7 @@ impl StateReading {
             weak: true,
             resting: false,
             unpainted: false,
+            conflicts: Vec::new(),
         }
     }
 
@@ -308,6 +356,7 @@ impl StateReading {
                 region: self.region,
                 text: self.text,
                 since: super::millis(self.since),
+                conflicts: self.conflicts,
             },
             digest,
         }

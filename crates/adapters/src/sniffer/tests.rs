@@ -219,12 +219,16 @@ fn an_error_that_a_person_interrupted_work_in_front_of_is_no_news() {
 }
 
 #[test]
-fn a_title_counts_over_the_screen_except_over_a_question() {
+fn a_title_counts_over_the_screen_except_over_a_question_or_work() {
     let mut sniffer = sniffer();
     sniffer.signal(&title("working on it"), ms(0));
     assert_eq!(settled(&mut sniffer, ">", 0), AgentState::Working);
     sniffer.signal(&title("ready"), ms(1000));
-    assert_eq!(settled(&mut sniffer, "esc to interrupt", 1000), AgentState::Idle);
+    assert_eq!(settled(&mut sniffer, ">", 1000), AgentState::Idle);
+    // Whoever can write to the terminal can set its title.
+    assert_eq!(settled(&mut sniffer, "esc to interrupt", 1500), AgentState::Working);
+    let told = &sniffer.verdict().evidence.conflicts;
+    assert_eq!((told[0].source, told[0].state), (EvidenceSource::Title, AgentState::Idle));
     assert_eq!(settled(&mut sniffer, "Run rm?", 2000), AgentState::Awaiting);
     sniffer.signal(&title("rest"), ms(3000));
     assert_eq!(settled(&mut sniffer, ">", 3000), AgentState::Idle, "the screen chooses");

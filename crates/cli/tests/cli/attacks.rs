@@ -22,6 +22,7 @@ mod plant;
 mod processes;
 mod sandboxed;
 mod seals;
+mod signals;
 mod triggers;
 mod trusted;
 mod typing;

@@ -210,6 +210,7 @@ impl AgentReader {
                 region: "process".to_owned(),
                 text: "a headless run works until it ends".to_owned(),
                 since: 0,
+                conflicts: Vec::new(),
             },
             digest: None,
         }
