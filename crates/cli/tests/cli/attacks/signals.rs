@@ -1,7 +1,7 @@
 //! A process that an agent starts writes to the same terminal. What it says there about the agent
 //! does not end the agent's turn.
 
-use super::{script, until};
+use super::script;
 use crate::home::Home;
 
 /// Says idle in both ways that the demo agent has, with the terminal as the only means.
@@ -19,20 +19,4 @@ fn a_child_of_an_agent_does_not_end_its_turn_by_a_signal_and_a_title() {
     home.run(&format!("{agent}{after}"), &[]).ok();
     assert!(home.path("project/forged").exists());
     assert!(home.path("project/seen").exists(), "the step was over before its work was done");
-}
-
-#[test]
-fn what_a_child_says_against_the_screen_is_shown_as_a_conflict() {
-    let home = Home::new();
-    let name = home.agent(&format!("disobey {FORGE}; hang"));
-    until("the forged signal", || home.path("project/forged").exists());
-    let conflicts = || {
-        let why = home.coven(&["explain", &name, "--json"]).ok().json();
-        why["verdict"]["evidence"]["conflicts"].clone()
-    };
-    until("the conflict to be told", || {
-        conflicts().as_array().is_some_and(|told| told.iter().any(|one| one["state"] == "idle"))
-    });
-    let status = home.coven(&["show", &name, "--json"]).ok().json();
-    assert_eq!(status["status"], "running", "{status:#}");
 }
