@@ -44,7 +44,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_check_that_does_not_end_is_not_waited_for() {
-        let (release, held) = std::sync::mpsc::channel::<()>();
+        let (release, held) = std::sync::mpsc::sync_channel::<()>(0);
         let answer = checking_within(Duration::ZERO, move || Ok(held.recv().is_ok())).await;
         assert!(matches!(answer, Err(ServiceError::CheckTimeout(_))), "{answer:?}");
         drop(release);

@@ -57,9 +57,8 @@ fn one(
     let bytes = now.or(before).map_or(0, |file| file.content.len() as u64);
     let text = match (kind, text(before), text(now)) {
         (FileChangeKind::Unchanged | FileChangeKind::Removed, _, _) => None,
-        (FileChangeKind::Added, _, now) => now.map(str::to_owned),
         (FileChangeKind::Changed, Some(before), Some(now)) => Some(difference(before, now)),
-        (FileChangeKind::Changed, _, now) => now.map(str::to_owned),
+        (FileChangeKind::Added | FileChangeKind::Changed, _, now) => now.map(str::to_owned),
     };
     FileChange { path, kind, executable, bytes, text }
 }

@@ -99,6 +99,7 @@ fn a_variable_is_refused_where_a_shell_expands_nothing() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of commands")]
 fn a_variable_is_refused_where_a_shell_would_execute_it() {
     for command in [
         "echo $((${x} + 1))",

@@ -293,9 +293,8 @@ impl SimpleCommand {
             "for" | "select" if self.previous == program => {
                 self.receivers.push(word.to_owned());
             }
-            "for" | "select" => ended.receivers.clone_from(&self.receivers),
             "printf" if self.previous == "-v" => self.receivers.push(word.to_owned()),
-            "printf" => ended.receivers.clone_from(&self.receivers),
+            "for" | "select" | "printf" => ended.receivers.clone_from(&self.receivers),
             "read" | "mapfile" | "readarray" if !option && rules::is_name(word) => {
                 self.receivers.push(word.to_owned());
             }
@@ -304,10 +303,10 @@ impl SimpleCommand {
     }
 
     fn first_word(&mut self, word: &str, variables: &[Variable], ended: &mut WordEnd) {
-        if let Some(wrapper) = &self.wrapper {
-            if word.starts_with('-') || rules::has_value(wrapper, &self.previous) {
-                return;
-            }
+        if let Some(wrapper) = &self.wrapper
+            && (word.starts_with('-') || rules::has_value(wrapper, &self.previous))
+        {
+            return;
         }
         let plain = variables.is_empty();
         match word {

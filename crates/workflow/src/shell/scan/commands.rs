@@ -135,7 +135,7 @@ impl ShellScanner<'_> {
 
     pub(super) fn end_word(&mut self, command: &mut SimpleCommand, cases: &mut usize) {
         let since = command.uses_before;
-        let readers = command.is_target().then(|| command.readers()).unwrap_or_default();
+        let readers = if command.is_target() { command.readers() } else { Vec::new() };
         let ended = command.end_word();
         command.uses_before = self.found.uses.len();
         self.receive(readers, since);
