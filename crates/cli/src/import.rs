@@ -61,7 +61,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let key = arguments.key.as_deref().map(std::fs::canonicalize).transpose();
         let key = key.map_err(|error| CommandFailure::usage(format!("--key: {error}")))?;
         if key.is_none() && !tty::is_interactive() {
-            wanted.iter().for_each(|session| show(session));
+            for session in wanted {
+                show(session);
+            }
             return Err(CommandFailure::failed("there is no terminal to ask on")
                 .hint("coven import --key FILE imports what that key sealed without asking"));
         }

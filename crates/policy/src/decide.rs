@@ -103,9 +103,10 @@ impl EffectivePolicies {
         command: &str,
     ) -> Option<PolicyDecision> {
         // Where a line break may be the program's own, every way to read the command counts.
-        let readings = match question.action.wrapped {
-            false => vec![command.to_owned()],
-            true => vec![command.to_owned(), command.replace('\n', " "), command.replace('\n', "")],
+        let readings = if question.action.wrapped {
+            vec![command.to_owned(), command.replace('\n', " "), command.replace('\n', "")]
+        } else {
+            vec![command.to_owned()]
         };
         let mut rulings = Vec::new();
         for reading in &readings {

@@ -78,12 +78,12 @@ impl Service {
         match examined {
             Ok(journal) => {
                 foreign.facts = journal.facts;
-                foreign.seal = match journal.seal {
+                let seal = match journal.seal {
                     JournalSeal::None => "none",
                     JournalSeal::Ours => "yours",
                     JournalSeal::Given | JournalSeal::Unknown => "other",
-                }
-                .to_owned();
+                };
+                seal.clone_into(&mut foreign.seal);
                 foreign.digest = Some(journal.digest.to_string());
             }
             Err(problem) => foreign.problem = Some(printable(&problem)),

@@ -59,10 +59,10 @@ pub use attempt::{Recording, TaskOutput};
 pub use config::{
     ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
 };
-pub use coven_orchestrator::{ProjectTrust, blocking as blocking_work};
 pub use coven_orchestrator::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, LiveEvent, PublishedEvent,
 };
+pub use coven_orchestrator::{ProjectTrust, blocking as blocking_work};
 pub use coven_runner::{
     RunnerEvent as TerminalEvent, RunnerSubscription as TerminalSubscription,
     RunnerUpdate as TerminalUpdate,

@@ -272,16 +272,14 @@ impl Session {
     /// The folder of an attempt, made if it is not there.
     pub fn make_attempt(&self, attempt: &AttemptId) -> Result<Attempt, FileError> {
         self.base.check_in_place()?;
-        match layout::attempt(&self.jobs, attempt, true) {
-            Ok(Some(made)) => Ok(Attempt::new(made)),
-            // The folder of its jobs was deleted since it was opened.
-            Ok(None) | Err(_) => {
-                let jobs = self.authority.make_session(&self.id)?;
-                let made = layout::attempt(&jobs, attempt, true)?;
-                let path = || self.authority.attempt_path(&self.id, attempt);
-                made.map(Attempt::new).ok_or_else(|| missing(&path()))
-            }
+        if let Ok(Some(made)) = layout::attempt(&self.jobs, attempt, true) {
+            return Ok(Attempt::new(made));
         }
+        // The folder of its jobs was deleted since it was opened.
+        let jobs = self.authority.make_session(&self.id)?;
+        let made = layout::attempt(&jobs, attempt, true)?;
+        let path = || self.authority.attempt_path(&self.id, attempt);
+        made.map(Attempt::new).ok_or_else(|| missing(&path()))
     }
 
     /// Makes sure that there is room in the folder of the session for what a job is given to read

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use coven_model::{
     AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceConflict,
-    EvidenceSource,
-    VerdictEvidence,
+    EvidenceSource, VerdictEvidence,
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 

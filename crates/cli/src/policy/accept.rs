@@ -148,8 +148,10 @@ pub(crate) async fn note(client: &ApiClient, base: &Path) {
         }
         note_asked(&standing.asks_instead, "coven policy edit");
     }
-    if folders::places().is_ok_and(|places| coven_daemon::is_trusted(&places, base))
-        && let Ok(Some(policy)) = coven_daemon::read_policy(&base.join(".coven/policy.yaml"))
+    let trusted =
+        folders::places().ok().and_then(|places| coven_daemon::project_trust(&places, base).files);
+    if let Some(files) = trusted
+        && let Ok(Some(policy)) = coven_daemon::read_trusted_policy(base, &files)
     {
         let names: Vec<String> = policy.allows_by_matches().map(|rule| rule.name.clone()).collect();
         note_asked(&names, "change .coven/policy.yaml");

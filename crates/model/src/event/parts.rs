@@ -69,6 +69,7 @@ pub enum AttemptPlace {
 }
 
 impl AttemptPlace {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_session(&self) -> bool {
         *self == Self::Session
     }

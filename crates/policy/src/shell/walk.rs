@@ -224,7 +224,6 @@ impl CommandWalk {
             IoRedirect::File(fd, kind, target) => {
                 self.letters += fd.map_or(0, |fd| letters(&fd.to_string()));
                 match target {
-                    IoFileRedirectTarget::Filename(word) => self.file(sign(kind), word, depth),
                     IoFileRedirectTarget::Fd(fd) => {
                         self.letters += letters(&fd.to_string());
                         Ok(())
@@ -233,7 +232,8 @@ impl CommandWalk {
                         self.letters += letters(&word.value);
                         Ok(())
                     }
-                    IoFileRedirectTarget::Duplicate(word) => self.file(sign(kind), word, depth),
+                    IoFileRedirectTarget::Filename(word)
+                    | IoFileRedirectTarget::Duplicate(word) => self.file(sign(kind), word, depth),
                     IoFileRedirectTarget::ProcessSubstitution(_, inner) => {
                         self.compound = true;
                         self.special("<(…)", "it substitutes a process");

@@ -38,7 +38,7 @@ fn a_changed_command_is_not_run_and_the_session_says_what_is_wrong() {
     let line = |line: &str| {
         let (json, trailer) = line.split_once('\t').unwrap();
         let json = json.replace("touch last", "touch evil");
-        let crc = framed(&[json.clone()]);
+        let crc = framed(std::slice::from_ref(&json));
         format!("{}{}\n", crc.trim_end(), &trailer[8..])
     };
     let forged: String = text.lines().map(line).collect();

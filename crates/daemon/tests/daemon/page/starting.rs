@@ -1,7 +1,6 @@
 //! Starting from the page: one agent, a file with a definition, what a folder brings along.
 
-use coven_api::catalogue::BaseDirQuery;
-use coven_api::system::SetTrust;
+use coven_api::system::{SetTrust, TrustQuery};
 use coven_model::WorkflowStatus;
 use serde_json::json;
 
@@ -99,7 +98,7 @@ async fn what_a_folder_brings_along_runs_once_somebody_has_looked_at_it() {
     browser.press("I have agreed").await;
     browser.sees("This folder is not trusted").await;
     let base_dir = home.base().display().to_string();
-    let query = BaseDirQuery { base_dir: Some(base_dir.clone()) };
+    let query = TrustQuery { base_dir: Some(base_dir.clone()), contents: false };
     let digest = daemon.client.trust(&query).await.unwrap().digest;
     let agree = SetTrust { base_dir, trusted: true, digest, owners: None };
     daemon.client.set_trust(&agree).await.unwrap();

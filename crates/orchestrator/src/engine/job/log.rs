@@ -115,7 +115,7 @@ impl LogWriter {
         }
         let room = usize::try_from(MAX_LOG_BYTES - self.written).unwrap_or(usize::MAX);
         let cut = text.floor_char_boundary(room.min(text.len()));
-        let mut bytes = text[..cut].as_bytes().to_vec();
+        let mut bytes = text.as_bytes()[..cut].to_vec();
         if cut < text.len() {
             bytes.extend_from_slice(CUT_NOTE.as_bytes());
             self.written = MAX_LOG_BYTES;
