@@ -4,10 +4,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::{FILE, OpenError};
-use coven_store::{OpenFolder, Journal, JournalReader, JournalRecord};
+use coven_store::{Journal, JournalReader, JournalRecord, OpenFolder, SealKey};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -22,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
 
     let before = read(dir.path(), &session);
     let folder = OpenFolder::open(dir.path()).unwrap();
-    let Ok(mut journal) = Journal::open(&folder, &session) else {
+    let Ok(mut journal) = Journal::open(&folder, &session, &key()) else {
         assert_eq!(fs::read(&file).unwrap(), written, "what is refused is not changed");
         return;
     };
@@ -38,12 +39,16 @@ fuzz_target!(|bytes: &[u8]| {
 
     journal.append(Timestamp::from_millis(1), &[json!({"type": "x"})]).unwrap();
     drop(journal);
-    let journal = Journal::open(&folder, &session).unwrap();
+    let journal = Journal::open(&folder, &session, &key()).unwrap();
     assert_eq!(journal.cut(), None);
     let again = read(dir.path(), &session).unwrap();
     assert_eq!(again[..facts.len()], facts);
     assert_eq!(again.len(), facts.len() + 1);
 });
+
+fn key() -> Arc<SealKey> {
+    Arc::new(SealKey::from_secret(&[7; 32]))
+}
 
 /// The bytes as they are; or as the JSON of lines with a right checksum, behind a good header; or
 /// as what stands in a record behind a good envelope. Most bytes are refused at the first line.

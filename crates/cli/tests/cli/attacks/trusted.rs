@@ -127,12 +127,11 @@ fn a_grimoire_that_a_step_drops_is_started_by_no_event() {
 #[test]
 fn a_step_cannot_take_away_what_the_policy_of_the_project_denies() {
     let home = Home::new();
-    let policy = |decision: &str| {
-        format!("version: 1\nrules:\n  - {{kind: approval, decision: {decision}}}\n")
-    };
     let config = folder(&home, "home/.config/coven");
-    fs::write(config.join("policy.yaml"), policy("allow")).unwrap();
-    home.write(".coven/policy.yaml", &policy("deny"));
+    let allow = "version: 2\nrules:\n  - {command: touch said.txt, decision: allow}\n";
+    fs::write(config.join("policy.yaml"), allow).unwrap();
+    home.coven(&["policy", "accept", "--yes"]).ok();
+    home.write(".coven/policy.yaml", "version: 2\nrules:\n  - {matches: said, decision: deny}\n");
     home.coven(&["trust", "--yes"]).ok();
     let go = home.path("project/go");
     pipe(&go);
