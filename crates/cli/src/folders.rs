@@ -58,6 +58,11 @@ fn trust() -> coven_daemon::ProjectTrust {
     coven_daemon::project_trust(&places, &base)
 }
 
+/// The project, if it still has exactly the files that the user agreed to.
+pub(crate) fn unchanged_project() -> Option<PathBuf> {
+    project().filter(|_| trust().unchanged)
+}
+
 /// The policy of the project that the user agreed to.
 pub(crate) fn trusted_policy() -> std::result::Result<Option<Policy>, String> {
     match (project(), trust().files) {

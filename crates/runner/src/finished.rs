@@ -147,7 +147,7 @@ mod tests {
             "\x1b]0;demo: idle\x1b\\\x1b]7501;state=idle:app=demo\x1b\\> ",
             "\x1b]0;demo: working\x1b\\",
             "\x1b]7501;state=working:app=demo\x1b\\",
-            "\x1b]7501;state=idle:app=demo\x1b\\",
+            "\x1b]0;demo: idle\x1b\\\x1b]7501;state=idle:app=demo\x1b\\",
         ]);
         let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
         let works = |past: &PastActivity| {

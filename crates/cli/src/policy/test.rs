@@ -64,6 +64,11 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
         }
     }
     let project = folders::trusted_policy().map_err(CommandFailure::failed)?;
+    if project.is_some()
+        && let Some(base) = folders::unchanged_project()
+    {
+        accept::check(&base.join(".coven/policy.yaml"))?;
+    }
     if user.is_none() && project.is_none() {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));

@@ -69,8 +69,9 @@ pub enum AttemptPlace {
 }
 
 impl AttemptPlace {
+    /// Whether it lies in the folder of its session.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    fn is_session(&self) -> bool {
+    pub fn is_session(&self) -> bool {
         *self == Self::Session
     }
 }

@@ -24,6 +24,7 @@ pub struct TaskRun {
     /// The newest attempt, from 1.
     pub attempt: u32,
     /// Where the folder of that attempt lies.
+    #[serde(skip_serializing_if = "AttemptPlace::is_session")]
     pub place: AttemptPlace,
     /// The last attempt that is made without asking a person.
     pub limit: u32,
