@@ -70,7 +70,6 @@ pub enum AttemptPlace {
 
 impl AttemptPlace {
     /// Whether it lies in the folder of its session.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_session(&self) -> bool {
         *self == Self::Session
     }
