@@ -105,6 +105,14 @@ fn what_is_not_what_it_looks_like_is_not_taken_apart() {
     }
 }
 
+/// The parser takes memory without end for these.
+#[test]
+fn a_here_document_within_a_substitution_is_not_read() {
+    for command in ["$( (; << ))case x in ", "$(<< )x) ", "${<<''}}{ <<{ ", "`<<a`", "cat <(<<a)"] {
+        assert!(parts(command).is_err(), "{command}");
+    }
+}
+
 /// What stands behind a word of the shell's own, in any nesting, is seen.
 #[test]
 fn a_forbidden_word_is_always_seen_or_the_command_is_not_read() {
