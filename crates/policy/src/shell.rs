@@ -89,7 +89,7 @@ fn parsed(text: &str) -> Result<brush_parser::ast::Program, UnreadCommand> {
 /// Refuses what looks different from what it is, and what the parser should not be given.
 fn readable(command: &str) -> Result<(), UnreadCommand> {
     // The parser takes memory without end for a here-document within a substitution.
-    if command.contains("<<") && command.contains(['$', '`', '(']) {
+    if command.contains("<<") && command.contains(['$', '`', '(', '{', '[', '!']) {
         return Err(UnreadCommand("it has a here-document beside a substitution"));
     }
     if command.len() > MAX_COMMAND_BYTES {
