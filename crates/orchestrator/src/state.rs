@@ -20,7 +20,7 @@ pub(crate) use files::SessionFiles;
 pub(crate) use ledger::{Ledger, LedgerMark, LedgerPlace};
 pub use manager::SessionManager;
 pub(crate) use manager::look;
-pub(crate) use past::{PastSession, decided, place_of, spec_of, subscribe_past};
+pub(crate) use past::{PastSession, decided, start_of, subscribe_past};
 pub(crate) use session::Recorded;
 pub use session::WorkflowSession;
 pub use writer::JournalWriter;

@@ -127,7 +127,7 @@ impl BaseDir {
 
     /// Where a session lies, or would lie.
     pub fn session_path(&self, id: &SessionId) -> PathBuf {
-        self.path().join(COVEN).join(SESSIONS).join(id.as_str())
+        session_path(self.path(), id)
     }
 
     /// The ids of the sessions that have a folder, in no order.
@@ -135,6 +135,11 @@ impl BaseDir {
         let names = self.sessions.folders()?;
         Ok(names.into_iter().filter_map(|name| SessionId::new(name).ok()).collect())
     }
+}
+
+/// Where a session lies, or would lie, below a base directory.
+pub fn session_path(base_dir: &Path, id: &SessionId) -> PathBuf {
+    base_dir.join(COVEN).join(SESSIONS).join(id.as_str())
 }
 
 /// The folder of an attempt below that of all attempts of its session, made if asked for.

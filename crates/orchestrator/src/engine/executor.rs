@@ -179,15 +179,18 @@ impl JobFolders {
         job: &AttemptId,
         room: JobRoom,
     ) -> (Result<(), FileError>, Self) {
-        let made = match room {
-            JobRoom::Needed => files.make_room(job),
-            JobRoom::NotNeeded => Ok(false),
+        let (has_room, attempt, is_new) = match room {
+            JobRoom::Needed => match files.make_room(job) {
+                Ok((attempt, is_new)) => (Ok(()), Ok(attempt), is_new),
+                Err(error) => (Err(error), files.make_attempt(job), false),
+            },
+            JobRoom::NotNeeded => (Ok(()), files.make_attempt(job), false),
         };
         let task = state.run().and_then(|run| run.task(&job.task));
         let place = task.map_or(AttemptPlace::Jobs, |task| task.place);
-        let is_new = matches!(made, Ok(true)) && place == AttemptPlace::Jobs;
+        let is_new = is_new && place == AttemptPlace::Jobs;
         let earlier = earlier(files, state, job);
-        (made.map(drop), Self { attempt: files.make_attempt(job), is_new, place, earlier })
+        (has_room, Self { attempt, is_new, place, earlier })
     }
 }
 

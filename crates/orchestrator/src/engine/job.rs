@@ -19,6 +19,7 @@ use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
 use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
+use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
 use coven_workflow::SessionInput;
 use coven_workflow::command::AgentAnswer;
@@ -156,10 +157,17 @@ pub(crate) struct RunningJob {
 /// The folder of readable logs, in that of their session.
 const LOGS_FOLDER: &str = "logs";
 
+/// The mode of folders that we make for jobs: for their owner alone.
+const PRIVATE_MODE: u32 = 0o700;
+
+/// What is unique for an attempt among the files of its session.
+fn file_name(AttemptId { task, attempt }: &AttemptId) -> String {
+    format!("{task}.{attempt}")
+}
+
 /// Where the readable log of an attempt lies in the folder of its session.
 pub(crate) fn log_file(attempt: &AttemptId) -> PathBuf {
-    let AttemptId { task, attempt } = attempt;
-    PathBuf::from(LOGS_FOLDER).join(format!("{task}.{attempt}.log"))
+    PathBuf::from(LOGS_FOLDER).join(format!("{}.log", file_name(attempt)))
 }
 
 /// What a job is, for the work that waits on the disk.
@@ -189,20 +197,12 @@ impl JobDetails {
 
     /// The folder of its session, where people and agents read.
     fn session_folder(&self) -> PathBuf {
-        let sessions = self.executor.shared.base_dir.join(".coven/sessions");
-        sessions.join(self.spec.job.session.as_str())
-    }
-
-    /// What is unique for the job among the files of its session.
-    fn file_name(&self) -> String {
-        let AttemptId { task, attempt } = &self.spec.job.attempt;
-        format!("{task}.{attempt}")
+        session_path(&self.executor.shared.base_dir, &self.spec.job.session)
     }
 
     fn log_writer(&self) -> LogWriter {
-        let name = format!("{}.log", self.file_name());
-        let folder = self.session_folder().join(LOGS_FOLDER);
-        LogWriter::new(self.attempt.clone(), folder, name, self.redactor.clone())
+        let path = self.session_folder().join(log_file(&self.spec.job.attempt));
+        LogWriter::new(self.attempt.clone(), path, self.redactor.clone())
     }
 
     /// Leaves word that the job is not to run, for a start that comes late.

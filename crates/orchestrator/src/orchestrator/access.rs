@@ -15,7 +15,7 @@ use crate::engine::{Runner, SessionController, log_file};
 use crate::error::RequestError;
 use crate::snapshot::TaskSnapshot;
 use crate::state::blocking::blocking;
-use crate::state::{PastSession, decided, place_of};
+use crate::state::{PastSession, decided, start_of};
 
 /// The newest attempt of a task.
 #[derive(Clone, Debug)]
@@ -59,8 +59,8 @@ pub(super) fn attempt_folder(
     look: &ReadOnlySession,
     attempt: &AttemptId,
 ) -> Result<Option<PathBuf>, RequestError> {
-    let place = place_of(&mut look.reader()?, attempt);
-    let path = place.and_then(|place| look.attempt_path(place, attempt));
+    let started = start_of(&mut look.reader()?, attempt);
+    let path = started.and_then(|started| look.attempt_path(started.place, attempt));
     Ok(path.filter(|path| path.is_dir()))
 }
 

@@ -125,11 +125,12 @@ impl SessionFiles {
 
     /// Makes the folder of an attempt, and makes sure that something can be written there. Says
     /// whether there was none before: then no process was ever started for this job.
-    pub(crate) fn make_room(&self, attempt: &AttemptId) -> Result<bool, FileError> {
+    pub(crate) fn make_room(&self, attempt: &AttemptId) -> Result<(Attempt, bool), FileError> {
         let is_new = self.store.attempt(attempt)?.is_none();
-        self.store.make_attempt(attempt)?.make_room()?;
+        let made = self.store.make_attempt(attempt)?;
+        made.make_room()?;
         self.store.check_room()?;
-        Ok(is_new)
+        Ok((made, is_new))
     }
 }
 

@@ -7,6 +7,7 @@ use coven_model::{SessionId, Timestamp};
 use coven_store::import;
 use coven_store::index::ResolveError;
 use coven_store::journal::OpenError as JournalOpenError;
+use coven_store::layout::session_path;
 use coven_store::lock::{LockHolder, LockStanding};
 use coven_store::register::RegisterError;
 use coven_store::registry::registered_bases;
@@ -20,7 +21,7 @@ use coven_workflow::state::WorkflowRun;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::de::IgnoredAny;
 
-use super::{Clock, PastSession, WorkflowSession};
+use super::{Clock, WorkflowSession};
 use crate::error::{ImportFailed, OpenError};
 use coven_folder::best_effort;
 
@@ -103,7 +104,7 @@ impl SessionManager {
         let base = self.base_for_new()?;
         let bases = registered_bases(&self.state_dir).unwrap_or_default();
         let elsewhere = bases.into_iter().find(|other| {
-            let is_there = other.path.join(".coven/sessions").join(id.as_str()).exists();
+            let is_there = session_path(&other.path, id).exists();
             other.path != base.path() && is_there && other.sessions.contains(id)
         });
         if let Some(other) = elsewhere {
@@ -111,10 +112,8 @@ impl SessionManager {
         }
         import::take_over(&base, &self.authority, id, digest, key)?;
         self.register(id)?;
-        let look = self.look(id)?;
-        let past = PastSession::read(look)?;
         let session = WorkflowSession::open(&base, &self.authority, id)?;
-        let run = past.state().run();
+        let run = session.state().run();
         for (task, _) in run.into_iter().flat_map(WorkflowRun::live_jobs) {
             let attempt = session.files().lock().make_attempt(&task.job())?;
             if !matches!(attempt.spawn(), Ok(Some(_))) {

@@ -1,7 +1,7 @@
 //! A session that is only looked at: one that is over and that no actor holds in memory.
 
-use coven_model::event::{AttemptPlace, InterventionDecision, SessionEvent};
-use coven_model::{AttemptId, Intervention, InterventionId, JobSpec};
+use coven_model::event::{InterventionDecision, SessionEvent, TaskStarted};
+use coven_model::{AttemptId, Intervention, InterventionId};
 use coven_store::JournalReader;
 use coven_store::session::ReadOnlySession;
 use coven_workflow::view::SessionViewBuilder;
@@ -75,24 +75,11 @@ pub(crate) fn subscribe_past(
     Ok(EventSubscription::new(look.id().clone(), reader, after, silence, None))
 }
 
-/// What an attempt was asked to do.
-pub(crate) fn spec_of(reader: &mut JournalReader, job: &AttemptId) -> Option<JobSpec> {
+/// The fact that an attempt was started: what it was asked to do, and where its folder lies.
+pub(crate) fn start_of(reader: &mut JournalReader, job: &AttemptId) -> Option<TaskStarted> {
     let records = reader.read_from::<SessionEvent>(1).ok()?;
     records.map_while(Result::ok).find_map(|record| match record.fact {
-        SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => {
-            Some(started.spec)
-        }
-        _ => None,
-    })
-}
-
-/// Where the folder of an attempt lies, as the fact of its start says.
-pub(crate) fn place_of(reader: &mut JournalReader, job: &AttemptId) -> Option<AttemptPlace> {
-    let records = reader.read_from::<SessionEvent>(1).ok()?;
-    records.map_while(Result::ok).find_map(|record| match record.fact {
-        SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => {
-            Some(started.place)
-        }
+        SessionEvent::TaskStarted(started) if started.spec.job.attempt == *job => Some(*started),
         _ => None,
     })
 }

@@ -9,7 +9,7 @@ use coven_runtime::sandbox::scopes_signals;
 use coven_testkit::skip::skip;
 
 use super::folder;
-use super::sandboxed::JUDGED;
+use super::sandboxed::{JUDGED, left_in_scratch};
 use crate::home::Home;
 
 /// A user with an adapter `judge`, whose program is this script, and whose settings and credential
@@ -43,19 +43,7 @@ fn judged(home: &Home, script: &str) -> String {
     let verdict = "echo '{\"verdict\": \"done\", \"reason\": \"fine\"}'";
     judge(home, &format!("{{\n{script}\n}} > \"$TMPDIR/report\" 2>&1\n{verdict}\n"));
     home.run(JUDGED, &[]).ok();
-    let mut folders = vec![home.root().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            if path.ends_with("scratch/report") {
-                return fs::read_to_string(path).unwrap();
-            }
-            if entry.file_type().unwrap().is_dir() {
-                folders.push(path);
-            }
-        }
-    }
-    panic!("the arbiter left no report");
+    left_in_scratch(home, "report")
 }
 
 #[test]

@@ -121,11 +121,16 @@ fn a_script_does_not_leave_its_folder_by_the_journal_of_its_own_session() {
 
 /// What the arbiter's command said.
 fn said(home: &Home) -> String {
+    left_in_scratch(home, "said")
+}
+
+/// The file of this name that an arbiter left in its scratch folder.
+pub(super) fn left_in_scratch(home: &Home, name: &str) -> String {
     let mut folders = vec![home.path("state/coven/jobs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             let path = entry.path();
-            if path.ends_with("scratch/said") {
+            if path.ends_with(format!("scratch/{name}")) {
                 return fs::read_to_string(path).unwrap();
             }
             if entry.file_type().unwrap().is_dir() {

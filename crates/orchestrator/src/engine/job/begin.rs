@@ -16,7 +16,7 @@ use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
 use serde_json::Value;
 
-use super::{JobDetails, Runner, failed};
+use super::{JobDetails, PRIVATE_MODE, Runner, failed, file_name};
 use crate::engine::shell::Shell;
 
 /// The file with the variables of the run, for scripts.
@@ -24,9 +24,6 @@ const VARIABLES_FILE: &str = "variables.json";
 
 /// The folder of what jobs are given to read, in that of their session.
 const INPUTS_FOLDER: &str = "inputs";
-
-/// Its mode: for its owner alone.
-const PRIVATE_MODE: u32 = 0o700;
 
 /// The terminal of an agent unless its step says another: small ones cut what it asks.
 const AGENT_SIZE: TerminalSize = TerminalSize { columns: 120, rows: 40 };
@@ -167,7 +164,7 @@ impl JobDetails {
     /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
     /// in the project because agents are to read it; nothing in it is believed.
     fn inputs_folder(&self) -> PathBuf {
-        self.session_folder().join(INPUTS_FOLDER).join(self.file_name())
+        self.session_folder().join(INPUTS_FOLDER).join(file_name(&self.spec.job.attempt))
     }
 
     fn place(&self, adapter: &dyn AgentAdapter) -> std::io::Result<TaskPlace> {

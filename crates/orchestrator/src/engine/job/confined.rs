@@ -11,17 +11,14 @@ use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::HolderFolder;
 use coven_runtime::sandbox::Enforcement;
 
-use super::JobDetails;
 use super::begin::COMMAND_ADAPTER;
 use super::picture::{self, FolderMetadata};
+use super::{JobDetails, PRIVATE_MODE};
 use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
 pub(super) const SCRATCH_FOLDER: &str = "scratch";
-
-/// Its mode: for its owner alone.
-pub(super) const PRIVATE_MODE: u32 = 0o700;
 
 /// The oldest version of Landlock that keeps a process from emptying files.
 const TRUNCATION_ABI: i32 = 3;

@@ -1,6 +1,7 @@
 //! The readable log of a job in the folder of its session: what it printed, as text, written as the
 //! job goes. People read it; nothing follows from it. The exact bytes are on the tape.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -14,14 +15,13 @@ use coven_terminal::sanitise::SequenceStripper;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use super::PRIVATE_MODE;
+
 /// How often the log is written at most while the job prints.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How much a log has at most. A terminal that is painted all day prints gigabytes.
 const MAX_LOG_BYTES: u64 = 8 << 20;
-
-/// The mode of the folder of logs: for its owner alone.
-const PRIVATE_MODE: u32 = 0o700;
 
 const CUT_NOTE: &str = "\n[the log ends here; `coven logs` and `coven play` have everything]\n";
 
@@ -54,9 +54,7 @@ impl JobLog {
     /// Writes when it is time. Never ends by itself: the caller has more to wait for.
     pub(super) async fn keep_writing(&mut self) {
         loop {
-            if let LogState::Writing(writing) = &mut self.state {
-                self.state = writing.await.map_or(LogState::Failed, LogState::Ready);
-            }
+            self.written().await;
             let Some(due) = self.due else { return std::future::pending().await };
             tokio::time::sleep_until(due).await;
             self.due = None;
@@ -75,14 +73,16 @@ impl JobLog {
 
     /// Writes what is left, once the job has ended.
     pub(super) async fn finish(&mut self) {
+        self.written().await;
+        self.write_now();
+        self.written().await;
+    }
+
+    /// Waits for the write that is under way, if one is.
+    async fn written(&mut self) {
         if let LogState::Writing(writing) = &mut self.state {
             self.state = writing.await.map_or(LogState::Failed, LogState::Ready);
         }
-        self.write_now();
-        if let LogState::Writing(writing) = &mut self.state {
-            best_effort("write the end of a job's log", writing.await);
-        }
-        self.state = LogState::Failed;
     }
 }
 
@@ -90,8 +90,7 @@ impl JobLog {
 #[derive(Debug)]
 pub(super) struct LogWriter {
     attempt: Attempt,
-    folder: PathBuf,
-    name: String,
+    path: PathBuf,
     /// How far the tape was read.
     offset: u64,
     written: u64,
@@ -102,9 +101,9 @@ pub(super) struct LogWriter {
 
 impl LogWriter {
     /// A log in the folder of a session. One that an earlier process began is written anew.
-    pub(super) fn new(attempt: Attempt, folder: PathBuf, name: String, redactor: Redactor) -> Self {
+    pub(super) fn new(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
         let stripper = SequenceStripper::new();
-        Self { attempt, folder, name, offset: 0, written: 0, stripper, redactor, file: None }
+        Self { attempt, path, offset: 0, written: 0, stripper, redactor, file: None }
     }
 
     /// Writes what the tape has and the log has not. Waits on the disk.
@@ -144,9 +143,11 @@ impl LogWriter {
     fn open(&mut self) -> std::io::Result<&File> {
         if self.file.is_none() {
             // An agent may have put a link in its place, which must not be written through.
-            let folder = OpenFolder::make_without_links(&self.folder, PRIVATE_MODE)?;
-            folder.remove(&self.name)?;
-            self.file = Some(folder.create(&self.name)?);
+            let name = self.path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let folder = self.path.parent().unwrap_or(&self.path);
+            let folder = OpenFolder::make_without_links(folder, PRIVATE_MODE)?;
+            folder.remove(name)?;
+            self.file = Some(folder.create(name)?);
         }
         self.file.as_ref().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }

@@ -13,7 +13,8 @@ use coven_folder::{OpenFolder, best_effort, read_plain_file};
 use coven_model::SandboxMode;
 
 use super::JobDetails;
-use super::confined::{PRIVATE_MODE, SCRATCH_FOLDER};
+use super::PRIVATE_MODE;
+use super::confined::SCRATCH_FOLDER;
 
 /// The folder of the private home, in the job's scratch folder.
 const HOME_FOLDER: &str = "home";

@@ -13,7 +13,7 @@ use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
 use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
-use crate::state::spec_of;
+use crate::state::start_of;
 
 /// Stands in for "no deadline" where an instant is required.
 const NO_DEADLINE: std::time::Duration = std::time::Duration::from_hours(24 * 365 * 30);
@@ -157,8 +157,8 @@ impl SessionActor {
     pub(super) async fn take_up_kept(&mut self) {
         for job in self.kept_jobs() {
             let mut reader = self.session.reader();
-            if let Some(spec) = blocking(move || spec_of(&mut reader, &job)).await {
-                self.start(spec, JobRoom::NotNeeded).await;
+            if let Some(started) = blocking(move || start_of(&mut reader, &job)).await {
+                self.start(started.spec, JobRoom::NotNeeded).await;
             }
         }
     }
