@@ -6,6 +6,7 @@
 //! port: 7717
 //! proxyUsers: [caddy]
 //! logLevel: info
+//! agentClipboard: true
 //! retention: {keep: 200, age: 90d}
 //! on:
 //!   blocked: notify-send "$COVEN_NAME needs you"
@@ -21,6 +22,8 @@ use coven_notation::{
 use coven_store::Retention;
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+const DEFAULT_TAPE_GIGABYTES: u32 = 20;
 
 /// Why `config.yaml` cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +70,10 @@ pub struct ServiceConfig {
     /// The folder of what jobs leave: tapes, outcomes, sockets; `jobs` in the state folder unless
     /// said. Agents must not be able to write it.
     pub jobs_folder: Option<PathBuf>,
+    /// Whether agents may write the clipboard of the terminal in which `coven attach` or
+    /// `coven play` shows them; no unless said. Nothing lets them read it.
+    #[serde(default)]
+    pub agent_clipboard: bool,
     /// Commands that are run by `sh -c` when something happens to a run. They have
     /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
     #[serde(default)]
@@ -98,6 +105,10 @@ pub struct RetentionConfig {
     pub keep: Option<u32>,
     /// None longer than this after its last change, such as `90d`.
     pub age: Option<HumanDuration>,
+    /// How many GiB the recordings of finished jobs may take, over all folders; 20 unless said.
+    /// Beyond that the oldest are shortened to their ends.
+    #[schemars(range(min = 1))]
+    pub tape_gigabytes: Option<u32>,
 }
 
 /// Commands for what happens to runs.
@@ -132,6 +143,12 @@ impl ServiceConfig {
         }
         let read = read::<Self>(&source, FileSyntax::Yaml);
         read.value.ok_or_else(|| wrong(ProblemReport::new(source, read.problems)))
+    }
+
+    /// How many bytes the recordings of finished jobs may take.
+    pub(crate) fn tape_quota(&self) -> u64 {
+        let said = self.retention.and_then(|retention| retention.tape_gigabytes);
+        u64::from(said.unwrap_or(DEFAULT_TAPE_GIGABYTES)) << 30
     }
 
     pub(crate) fn retention(&self) -> Retention {

@@ -45,6 +45,7 @@ mod sessions;
 mod show;
 mod start;
 mod status;
+mod tape_quota;
 mod task;
 mod terminal;
 pub mod text;

@@ -35,6 +35,7 @@ mod header;
 mod reader;
 mod record;
 mod segment;
+mod trim;
 mod window;
 mod writer;
 
@@ -42,6 +43,7 @@ pub use error::{Error, RecordingLoss, TapeDamage, TapeProblem};
 pub use export::export;
 pub use reader::{ReadAt, TapeReader, TapeRecords, VerifyReport, verify};
 pub use record::{GapReason, TapeEvent, TapeGap, TapeRecord, TapeStream};
+pub use trim::{size, trim};
 pub use writer::{Options, TapeWriter, TruncatedTail};
 
 /// The most bytes one record holds. Longer output and input become several records.
