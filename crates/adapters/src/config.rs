@@ -151,7 +151,8 @@ pub struct ModeConfig {
     pub base_args: Vec<String>,
     /// Where the prompt goes.
     pub prompt_position: PromptPosition,
-    /// The option that takes the prompt, where `promptPosition` is `flag`.
+    /// The option that takes the prompt, where `promptPosition` is `flag`; the argument that lets
+    /// the program read its input, where it is `stdin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_flag: Option<String>,
     /// Arguments by permission level, where this mode has its own.
@@ -186,6 +187,12 @@ pub enum PromptPosition {
     Flag,
     /// The program takes none at the start; it is typed once the program is idle.
     Typed,
+    /// The program reads it from its input, where other users of the machine cannot see it.
+    /// `promptFlag` is an argument that says so, if one is needed. Only for runs without a
+    /// terminal.
+    Stdin,
+    /// It is in a file that only the user can read, and the last argument names that file.
+    File,
 }
 
 /// What a headless run gets as input.

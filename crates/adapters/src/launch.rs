@@ -60,6 +60,8 @@ pub struct LaunchSpec {
     pub permission: Option<PermissionLevel>,
     /// A file that must be written first: its name in the prompt folder, and its text.
     pub prompt_file: Option<(String, String)>,
+    /// What it reads from its input, to its end.
+    pub input: Option<String>,
     /// What to type once the program is idle, where it takes no prompt at the start.
     pub typed_prompt: Option<String>,
     /// The id of the conversation, where it is known before the start.
@@ -115,6 +117,7 @@ pub(crate) fn launch(
         stdin: mode.stdin,
         permission: None,
         prompt_file: None,
+        input: None,
         typed_prompt: None,
         agent_session: None,
     };
@@ -258,11 +261,18 @@ impl LaunchSpec {
             self.typed_prompt = Some(prompt.to_owned());
             return Ok(());
         }
+        // A domain that has no place for files has none for an input.
+        if mode.prompt_position == PromptPosition::Stdin && !self.terminal && folder.is_some() {
+            self.args.extend(mode.prompt_flag.iter().cloned());
+            self.input = Some(prompt.to_owned());
+            return Ok(());
+        }
         // No program takes an argument that begins with a space for an option, whether it stands
         // alone or follows one.
         let dash = if prompt.starts_with('-') { " " } else { "" };
         let mut argument = format!("{dash}{prompt}");
-        if argument.len() > MAX_ARGUMENT_BYTES {
+        let in_file = mode.prompt_position == PromptPosition::File && folder.is_some();
+        if in_file || argument.len() > MAX_ARGUMENT_BYTES {
             let Some(folder) = folder else {
                 return Err(LaunchError::TooLong { what: "the prompt", bytes: prompt.len() });
             };

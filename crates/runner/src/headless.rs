@@ -32,11 +32,7 @@ impl HeadlessRunner {
         }
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
-        let mut pane = place.domain.spawn(&config)?;
-        if launch::closes_input(&launch) {
-            // A process that has ended already has no input to close.
-            drop(pane.close_input());
-        }
+        let pane = place.domain.spawn(&config)?;
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);

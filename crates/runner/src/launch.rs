@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::config::StdinSource;
@@ -14,6 +14,9 @@ use crate::task::{AgentTask, TaskPlace};
 
 /// The mode of the folder of an attempt: for its owner alone.
 const PRIVATE_MODE: u32 = 0o700;
+
+/// The file of an attempt that is the input of its program.
+const INPUT_FILE: &str = "input";
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +72,7 @@ pub(crate) fn prepare(
     place: &TaskPlace,
 ) -> Result<SpawnConfig, StartError> {
     if let (Some((name, text)), Some(folder)) = (&launch.prompt_file, place.inputs()) {
-        // An agent that ran before may have put a link there, which must not be written through.
-        let written = OpenFolder::make_without_links(folder, PRIVATE_MODE)
-            .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
-        let path = folder.join(name);
-        written.map_err(|error| StartError::Prompt { path, source: error.into() })?;
+        write_prompt(folder, name, text)?;
     }
     let program = place.programs.get(&launch.command);
     let program = program.map_or_else(|| launch.command.clone().into(), |path| path.clone().into());
@@ -91,6 +90,7 @@ pub(crate) fn prepare(
         env.remove(&OsString::from("LINES"));
     }
     env.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
+    let input = input(launch, place)?;
     let connection =
         if launch.terminal { Connection::Terminal(task.size) } else { Connection::Pipes };
     Ok(SpawnConfig {
@@ -98,6 +98,7 @@ pub(crate) fn prepare(
         cwd: place.cwd.clone(),
         env,
         connection,
+        input,
         sandbox: place.sandbox.clone(),
         folder: place.folder.clone(),
         keep: None,
@@ -105,9 +106,28 @@ pub(crate) fn prepare(
     })
 }
 
-/// Whether the input is at its end from the start.
-pub(crate) fn closes_input(launch: &LaunchSpec) -> bool {
-    !launch.terminal && launch.stdin == StdinSource::Null
+/// The file that is the input of a program without a terminal; nothing for a pipe that stays open.
+fn input(launch: &LaunchSpec, place: &TaskPlace) -> Result<Option<PathBuf>, StartError> {
+    if launch.terminal {
+        return Ok(None);
+    }
+    // Not where agents may read: the open file is all that the program needs.
+    let folder = place.folder.as_deref().or_else(|| place.inputs());
+    match (&launch.input, folder) {
+        (Some(text), Some(folder)) => write_prompt(folder, INPUT_FILE, text).map(Some),
+        _ => Ok((launch.stdin == StdinSource::Null).then(|| "/dev/null".into())),
+    }
+}
+
+fn write_prompt(folder: &Path, name: &str, text: &str) -> Result<PathBuf, StartError> {
+    // An agent that ran before may have put a link there, which must not be written through.
+    let written = OpenFolder::make_without_links(folder, PRIVATE_MODE)
+        .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
+    let path = folder.join(name);
+    match written {
+        Ok(_) => Ok(path),
+        Err(error) => Err(StartError::Prompt { path, source: error.into() }),
+    }
 }
 
 #[cfg(test)]

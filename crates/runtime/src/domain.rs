@@ -42,6 +42,8 @@ pub struct SpawnConfig {
     pub cwd: PathBuf,
     pub env: BTreeMap<OsString, OsString>,
     pub connection: Connection,
+    /// The file that is its input where it has no terminal; a pipe for none.
+    pub input: Option<PathBuf>,
     /// What the process may write to, if it is confined.
     pub sandbox: Option<Sandbox>,
     /// The folder of this attempt, for domains that keep one.

@@ -59,7 +59,7 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
         Connection::Terminal(size) => Some(open_terminal(size)?),
         Connection::Pipes => None,
     };
-    connect(&mut command, terminal.as_ref())?;
+    connect(&mut command, terminal.as_ref(), config.input.as_deref())?;
     let own = config.folder.as_deref();
     let confinement = config.sandbox.as_ref().map(|sandbox| Confinement::prepare(sandbox, own));
     let mut confinement = confinement.transpose()?;
@@ -148,9 +148,16 @@ pub(crate) fn set_size(terminal: impl AsFd, size: GridSize) -> rustix::io::Resul
     tcsetwinsize(terminal, size)
 }
 
-fn connect(command: &mut Command, terminal: Option<&(OwnedFd, OwnedFd)>) -> Result<(), SpawnError> {
+fn connect(
+    command: &mut Command,
+    terminal: Option<&(OwnedFd, OwnedFd)>,
+    input: Option<&Path>,
+) -> Result<(), SpawnError> {
     let Some((_, slave)) = terminal else {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = input.map(File::open).transpose();
+        let input = input.map_err(|source| SpawnError::Io { step: "opening the input", source })?;
+        command.stdin(input.map_or_else(Stdio::piped, Stdio::from));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         return Ok(());
     };
     let end = || -> Result<Stdio, SpawnError> {

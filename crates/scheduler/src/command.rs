@@ -204,6 +204,7 @@ impl AgentCommand {
                 CommandEnvironment::Exactly(variables) => variables.clone(),
             },
             connection: self.connection.unwrap_or(Connection::Terminal(usual)),
+            input: None,
             sandbox: self.sandbox.clone(),
             folder: self.folder.clone(),
             keep: self.keep,

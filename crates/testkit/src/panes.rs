@@ -38,6 +38,7 @@ pub fn command(argv: &[&str], connection: Connection, folder: &Path) -> SpawnCon
         cwd: folder.to_owned(),
         env: env.into_iter().map(|(name, value)| (name.into(), value)).collect::<BTreeMap<_, _>>(),
         connection,
+        input: None,
         sandbox: None,
         folder: None,
         keep: None,

@@ -91,6 +91,19 @@ fn the_file_decides_whether_the_prompt_is_last_or_behind_an_option() {
     assert_eq!((typed.args, typed.typed_prompt), (Vec::new(), Some("do it".to_owned())));
 }
 
+#[test]
+fn a_prompt_on_the_input_or_in_a_file_is_in_no_argument() {
+    let request = LaunchRequest { prompt_folder: Some("/inputs"), ..HEADLESS };
+    let stdin =
+        config(r#"{"modes": {"headless": {"promptPosition": "stdin", "promptFlag": "-"}}}"#);
+    let read = launch("t", &stdin, &request).unwrap();
+    assert_eq!((read.args, read.input), (vec_of(&["-"]), Some("do it".to_owned())));
+    let file = config(r#"{"modes": {"headless": {"promptPosition": "file"}}}"#);
+    let read = launch("t", &file, &request).unwrap();
+    assert!(!read.args.concat().contains("do it"), "{:?}", read.args);
+    assert_eq!(read.prompt_file.map(|(_, text)| text).as_deref(), Some("do it"));
+}
+
 /// Spec: AD.10.1
 #[test]
 fn asking_for_interactive_gives_a_terminal_and_the_prompt_in_its_place() {

@@ -51,6 +51,7 @@ impl AgentAdapter for Shell {
             stdin: StdinSource::Null,
             permission: None,
             prompt_file: None,
+            input: None,
             typed_prompt: None,
             agent_session: None,
         })

@@ -17,6 +17,8 @@ pub struct HoldRequest {
     /// job's processes does not find the holder.
     pub job: String,
     pub connection: Connection,
+    /// The file that is the input of the process; a pipe for none.
+    pub input: Option<PathBuf>,
     pub sandbox: Option<Sandbox>,
     /// How much output is kept on disk, where it is not the usual.
     pub keep: Option<u64>,
@@ -65,6 +67,9 @@ impl HoldRequest {
             }
             Connection::Pipes => args.push("--pipes".into()),
         }
+        if let Some(input) = &self.input {
+            args.extend(["--input".into(), input.clone().into()]);
+        }
         if let Some(sandbox) = &self.sandbox {
             args.push(if sandbox.signals_only { "--scope".into() } else { "--sandbox".into() });
             for path in &sandbox.write {
@@ -105,6 +110,7 @@ impl HoldRequest {
             folder: folder.into(),
             job: String::new(),
             connection: Connection::Pipes,
+            input: None,
             sandbox: None,
             keep: None,
             ticket: None,
@@ -121,6 +127,7 @@ impl HoldRequest {
                 "--ticket" => request.ticket = Some(value()?.to_string_lossy().into_owned()),
                 "--secret" => request.has_secret = true,
                 "--holders" => request.registry = Some(value()?.into()),
+                "--input" => request.input = Some(value()?.into()),
                 "--pipes" => request.connection = Connection::Pipes,
                 "--size" => request.connection = Connection::Terminal(size(&value()?)?),
                 "--sandbox" => request.sandbox = Some(request.sandbox.take().unwrap_or_default()),
@@ -197,6 +204,7 @@ mod tests {
                     folder: "/some where".into(),
                     job: "session/task/1".into(),
                     connection,
+                    input: (connection == Connection::Pipes).then(|| "/in put".into()),
                     sandbox,
                     keep: Some(99),
                     ticket: Some("17-4".into()),

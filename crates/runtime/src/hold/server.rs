@@ -215,6 +215,7 @@ impl HolderServer {
             cwd: std::env::current_dir().map_err(HoldError::io("working directory"))?,
             env: std::env::vars_os().collect(),
             connection: request.connection,
+            input: request.input,
             sandbox: request.sandbox,
             folder: Some(folder.path().to_owned()),
             keep: None,

@@ -155,6 +155,7 @@ fn spawn_holder(
         folder: folder.to_owned(),
         job: config.job.clone(),
         connection: config.connection,
+        input: config.input.clone(),
         sandbox: config.sandbox.clone(),
         keep: config.keep,
         ticket,
