@@ -19,7 +19,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
 use crate::signals::{SignalEvent, SignalListener};
 use crate::tty::{KeyMode, TerminalKeyboard};
-use crate::{output, tty};
+use crate::{mirror, output, tty};
 
 pub(crate) use viewer_terminal::LEAVE;
 
@@ -147,17 +147,17 @@ pub(crate) fn needs_terminal() -> Result {
 pub(crate) fn tell(view: &TerminalView, seen: &AttachEnd) {
     match seen {
         AttachEnd::Left => {
-            eprintln!("Detached; it goes on. Come back with: coven attach {}", view.name);
+            output::say!("Detached; it goes on. Come back with: coven attach {}", view.name);
         }
-        AttachEnd::Ended(why) => eprintln!("{} has ended: {}", view.name, output::one_line(why)),
+        AttachEnd::Ended(why) => output::say!("{} has ended: {}", view.name, output::one_line(why)),
         AttachEnd::Stopped => {
-            eprintln!(
+            output::say!(
                 "The daemon was stopped; the agent goes on. Come back with: coven attach {}",
                 view.name
             );
         }
         AttachEnd::Lost => {
-            eprintln!(
+            output::say!(
                 "The daemon died; the agent goes on. Come back with: coven attach {}",
                 view.name
             );
@@ -225,8 +225,9 @@ async fn pass(
     size: (u16, u16),
 ) -> Result<AttachEnd> {
     let mut signals = SignalListener::listen()?;
+    let clipboard = mirror::clipboard()?;
     let keyboard = TerminalKeyboard::take(KeyMode::Raw)?;
-    let mut outside = ViewerTerminal::enter(&view.name, size, options.read_only)?;
+    let mut outside = ViewerTerminal::enter(&view.name, size, options.read_only, clipboard)?;
     let mut filter = PrefixFilter::new(options.prefix);
     loop {
         tokio::select! {

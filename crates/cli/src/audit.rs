@@ -292,6 +292,6 @@ fn show(reports: &[SessionAudit]) -> Result {
     } else {
         format!("{} sessions", reports.len())
     };
-    eprintln!("{sessions} read, {wrong} with problems.");
+    output::say!("{sessions} read, {wrong} with problems.");
     Ok(())
 }

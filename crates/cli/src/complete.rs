@@ -9,6 +9,7 @@ use coven_adapters::AdapterConfigLoader;
 use coven_api::intervention::InterventionQuery;
 use coven_api::workflow::{ListQuery, TaskItem};
 use coven_model::AgentMode;
+use coven_notation::is_unprintable;
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 use tokio::time::timeout;
@@ -31,6 +32,7 @@ pub(crate) fn grimoires() -> ArgValueCandidates {
         let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
         let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
         let usable = catalogue.entries().filter(|entry| entry.is_usable());
+        let usable = usable.filter(|entry| !entry.name.contains(is_unprintable));
         usable.map(|entry| candidate(entry.name.clone(), entry.description())).collect()
     })
 }
@@ -97,7 +99,8 @@ async fn names(status: Option<&str>) -> Candidates {
         let goal = item.goal.clone().unwrap_or_default();
         candidate(item.name.clone(), &format!("{} {goal}", item.status))
     };
-    Ok(page.workflows.iter().map(one).collect())
+    let named = page.workflows.iter().filter(|item| !item.name.contains(is_unprintable));
+    Ok(named.map(one).collect())
 }
 
 /// Before a slash sessions, after it the tasks of that one.

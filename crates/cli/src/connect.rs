@@ -15,7 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::time::{Instant, interval, timeout_at};
 
 use crate::failure::{CommandFailure, FailureCode, Result};
-use crate::folders;
+use crate::{folders, output};
 
 /// How long a daemon may take until it answers. It answers within a third of a second; the rest is
 /// for machines that are busy.
@@ -188,7 +188,7 @@ fn compare(version: &VersionResponse) -> Result {
         .hint(restart));
     }
     if version.version != ours {
-        eprintln!(
+        output::say!(
             "note: the daemon is coven {}, this command is coven {ours}; to have the same: {restart}",
             coven_notation::printable(&version.version)
         );

@@ -85,15 +85,15 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
 }
 
 fn report(error: &Error) {
-    eprint!("error: {error}");
+    crate::output::ask!("error: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
-        eprint!(": {source}");
+        crate::output::ask!(": {source}");
         cause = source.source();
     }
-    eprintln!();
+    crate::output::say!("");
     if let Some(hint) = error.hint() {
-        eprintln!("  hint: {hint}");
+        crate::output::say!("  hint: {hint}");
     }
 }
 

@@ -123,19 +123,18 @@ async fn show(arguments: Arguments) -> Result {
         match streamed {
             Some(StreamedEvent::Event(envelope)) => {
                 if envelope.seq.is_some() || arguments.live {
-                    let text = if arguments.json {
-                        Some(serde_json::to_string(&envelope).map_err(CommandFailure::failed)?)
+                    if arguments.json {
+                        output::json_line(&envelope)?;
                     } else {
-                        Some(lines.any(&envelope))
-                    };
-                    text.map_or(Ok(()), |text| output::line(&text))?;
+                        output::line(&lines.any(&envelope))?;
+                    }
                 }
                 if envelope.seq.is_some() && envelope.seq >= last && last.is_some() {
                     return Ok(());
                 }
             }
             Some(StreamedEvent::Gap(gap)) => {
-                eprintln!("note: events before {} are no longer kept", gap.oldest);
+                output::say!("note: events before {} are no longer kept", gap.oldest);
             }
             Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
             Some(StreamedEvent::End) | None => return Ok(()),

@@ -188,24 +188,24 @@ pub(crate) fn exit(result: Result) -> ExitCode {
 
 fn tell(failure: &CommandFailure) {
     if as_json() {
-        eprintln!("{}", failure.to_json());
+        output::say_json(&failure.to_json());
         return;
     }
     let paint = output::paint_stderr();
     // Without a terminal there is no width to wrap for.
     let columns = output::columns_of_stderr().unwrap_or(usize::MAX);
     let message = output::wrapped(&failure.message, columns, "error: ".len());
-    eprintln!("{} {message}", paint.red("error:"));
+    output::say!("{} {message}", paint.red("error:"));
     let places = failure.problem().map(|problem| problem.problems.as_slice()).unwrap_or_default();
     for place in places {
-        eprintln!("  {}:{}: {}", place.line, place.column, printable(&place.message));
+        output::say!("  {}:{}: {}", place.line, place.column, printable(&place.message));
         if let Some(help) = &place.help {
-            eprintln!("      {}", printable(help));
+            output::say!("      {}", printable(help));
         }
     }
     if let Some(hint) = &failure.hint {
         let hint = output::wrapped(hint, columns, "hint: ".len());
-        eprintln!("{} {hint}", paint.bold("hint:"));
+        output::say!("{} {hint}", paint.bold("hint:"));
     }
 }
 
@@ -218,10 +218,18 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    if help || !as_json() {
+    if help {
         error.exit();
     }
     let text = error.render().to_string();
+    if !as_json() {
+        let paint = output::paint_stderr();
+        match text.strip_prefix("error:") {
+            Some(text) => output::ask!("{}{text}", paint.red("error:")),
+            None => output::ask!("{text}"),
+        }
+        return ExitCode::from(FailureCode::Usage as u8);
+    }
     let message = text.lines().next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
     exit(Err(CommandFailure::usage(message).hint("coven --help")))

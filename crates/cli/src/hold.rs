@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     let verb = match HoldVerb::from_args(arguments.rest) {
         Ok(verb) => verb,
         Err(error) => {
-            eprintln!("error: {error}");
+            crate::output::say!("error: {error}");
             return ExitCode::from(2);
         }
     };
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            crate::output::say!("error: {error}");
             ExitCode::FAILURE
         }
     }

@@ -91,7 +91,7 @@ async fn one(
     show(session);
     let Some(digest) = &session.digest else { return Ok(false) };
     if key.is_none() {
-        eprint!("Make it yours? [y/N] ");
+        output::ask!("Make it yours? [y/N] ");
         if !trust::said_yes().await? {
             return Ok(true);
         }
@@ -108,7 +108,7 @@ async fn one(
             Ok(true)
         }
         Err(error) => {
-            eprintln!("{}: {}", name(session), output::one_line(&error.to_string()));
+            output::say!("{}: {}", name(session), output::one_line(&error.to_string()));
             Ok(false)
         }
     }
@@ -124,11 +124,11 @@ fn show(session: &ForeignSession) {
         "other" => "sealed with another key",
         _ => "without a seal",
     };
-    eprintln!("{} ({}), {}, {} facts", name(session), session.status, seal, session.facts);
+    output::say!("{} ({}), {}, {} facts", name(session), session.status, seal, session.facts);
     if let Some(problem) = &session.problem {
-        eprintln!("  it cannot be imported: {}", output::one_line(problem));
+        output::say!("  it cannot be imported: {}", output::one_line(problem));
     }
     for line in &session.would {
-        eprintln!("  - {}", output::one_line(line));
+        output::say!("  - {}", output::one_line(line));
     }
 }

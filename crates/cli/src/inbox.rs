@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: Arguments) -> Result {
             return output::as_json(&open);
         }
         if open.interventions.is_empty() {
-            eprintln!("Nothing waits for you.");
+            output::say!("Nothing waits for you.");
             return Ok(());
         }
         output::write(&listed(&open.interventions))

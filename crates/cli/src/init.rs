@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             output::line(&path.display().to_string())?;
             written.push(path);
         } else {
-            eprintln!("{} is there already and stays as it is", path.display());
+            output::say!("{} is there already and stays as it is", path.display());
         }
     }
     if written.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             .hint("coven grimoire new NAME writes another workflow"));
     }
     block_on(trust::agree_to_own(&base, &written))?;
-    eprintln!("\nTry it: coven run hello     Then change it: .coven/grimoires/hello.yaml");
+    output::say!("\nTry it: coven run hello     Then change it: .coven/grimoires/hello.yaml");
     Ok(())
 }
 

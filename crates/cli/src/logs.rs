@@ -1,10 +1,13 @@
 //! `coven logs`: what tasks printed.
 
+use std::io::IsTerminal;
+
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, TranscriptEntry};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::AgentMode;
+use coven_terminal::through::PassThrough;
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
@@ -82,6 +85,8 @@ struct TaskLog<'a> {
     arguments: &'a Arguments,
     /// Whether the end of the last line was shown.
     ended: bool,
+    /// Between exact bytes and a terminal.
+    through: Option<PassThrough>,
 }
 
 impl<'a> TaskLog<'a> {
@@ -91,7 +96,8 @@ impl<'a> TaskLog<'a> {
         task: &'a TaskItem,
         arguments: &'a Arguments,
     ) -> Self {
-        Self { client, workflow, task, arguments, ended: true }
+        let through = std::io::stdout().is_terminal().then(PassThrough::default);
+        Self { client, workflow, task, arguments, ended: true, through }
     }
 
     fn id(&self) -> &'a str {
@@ -168,7 +174,7 @@ impl<'a> TaskLog<'a> {
             let (id, task) = (self.id(), self.task.id.as_str());
             if self.arguments.raw {
                 let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
-                output::bytes(&bytes)?;
+                output::bytes(&self.passed(bytes))?;
                 if next <= *offset {
                     let now = self.client.workflow(id).await?;
                     return Ok(now
@@ -181,7 +187,7 @@ impl<'a> TaskLog<'a> {
             }
             let piece = self.client.output(id, task, &query).await?;
             if piece.dropped > 0 {
-                eprintln!("note: {} bytes are no longer kept", piece.dropped);
+                output::say!("note: {} bytes are no longer kept", piece.dropped);
             }
             if !piece.text.is_empty() {
                 self.ended = piece.text.ends_with('\n');
@@ -192,6 +198,15 @@ impl<'a> TaskLog<'a> {
             if !forth || piece.next >= piece.end {
                 return Ok(piece.live);
             }
+        }
+    }
+
+    /// Exact bytes, as they may go on: to another program all of them, to a terminal what does not
+    /// reach beyond its screen.
+    fn passed(&mut self, bytes: Vec<u8>) -> Vec<u8> {
+        match &mut self.through {
+            Some(through) => through.feed(&bytes),
+            None => bytes,
         }
     }
 

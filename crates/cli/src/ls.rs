@@ -83,7 +83,7 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
         let narrowed = arguments.status.is_some()
             || arguments.search.is_some()
             || arguments.base_dir.is_some();
-        eprintln!(
+        output::say!(
             "{}",
             if narrowed {
                 "No session is like that. All of them: coven ls --all"
@@ -92,24 +92,24 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
             }
         );
         if !narrowed && brings_sessions() {
-            eprintln!("This folder has sessions that you did not make: coven ls -C .");
+            output::say!("This folder has sessions that you did not make: coven ls -C .");
         }
         return Ok(());
     }
     output::write(&table(found))?;
     if found.iter().any(|item| item.foreign) {
-        eprintln!(
+        output::say!(
             "Foreign sessions were not made by you in their folder; they can be read and are \
              never run."
         );
         if let Some(folder) = &arguments.base_dir {
             let folder = output::one_line(&folder.display().to_string());
-            eprintln!("To read them by their names: coven open {folder}");
+            output::say!("To read them by their names: coven open {folder}");
         }
     }
     let more = total - found.len() as u64;
     if more > 0 {
-        eprintln!("{more} more: coven ls --all, or -n {}", found.len() * 5);
+        output::say!("{more} more: coven ls --all, or -n {}", found.len() * 5);
     }
     Ok(())
 }

@@ -5,12 +5,6 @@
 //! [`find`] knows what a name means, [`failure`] tells what went wrong, [`output`], [`tree`] and
 //! [`question`] are how things look, [`tty`] and [`signals`] are the terminal outside.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is the part that talks to the terminal"
-)]
-
 mod adapter;
 mod answer;
 mod attach;

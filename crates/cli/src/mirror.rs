@@ -1,16 +1,27 @@
-//! A terminal that shows another one. Where both have the same size the bytes go through as they
-//! are. Where they have not they would come out garbled: then what the other one shows is painted
-//! here, as much of it as there is room for.
+//! A terminal that shows another one. Where both have the same size the bytes go through, but for
+//! what reaches beyond the screen. Where they have not they would come out garbled: then what the
+//! other one shows is painted here, as much of it as there is room for.
 
 mod row;
 
 use std::sync::Arc;
 
+use coven_daemon::ServiceConfig;
 use coven_terminal::screen::{GridSize, Screen};
 use coven_terminal::snapshot::{ScreenRow, ScreenSnapshot};
+use coven_terminal::through::{ClipboardAccess, PassThrough};
 
 use crate::attach::LEAVE;
+use crate::failure::{CommandFailure, Result};
+use crate::folders;
 use crate::output::PutText;
+
+/// Whether the user lets agents write the clipboard.
+pub(crate) fn clipboard() -> Result<ClipboardAccess> {
+    let config = ServiceConfig::load(&folders::places()?.config());
+    let allowed = config.map_err(CommandFailure::failed)?.agent_clipboard;
+    Ok(if allowed { ClipboardAccess::Write } else { ClipboardAccess::Off })
+}
 
 /// Columns and rows of a terminal of ours.
 pub(crate) type Outside = (u16, u16);
@@ -19,17 +30,23 @@ pub(crate) type Outside = (u16, u16);
 pub(crate) struct ScreenMirror {
     screen: Screen,
     outside: Outside,
+    clipboard: ClipboardAccess,
+    through: PassThrough,
     /// The rows that stand on our terminal, unless bytes go through.
     painted: Option<Vec<Option<Arc<ScreenRow>>>>,
 }
 
 impl ScreenMirror {
     /// An empty terminal of a size, to be shown on one of ours.
-    pub(crate) fn new((columns, rows): (u16, u16), outside: Outside) -> Self {
+    pub(crate) fn new(
+        (columns, rows): (u16, u16),
+        outside: Outside,
+        clipboard: ClipboardAccess,
+    ) -> Self {
         let mut screen = Screen::new(GridSize::new(columns, rows));
         // The runner that owns the terminal answers the program's queries.
         screen.set_replies(false);
-        Self { screen, outside, painted: None }
+        Self { screen, outside, clipboard, through: PassThrough::new(clipboard), painted: None }
     }
 
     /// Whether the other terminal has the size of ours.
@@ -52,7 +69,7 @@ impl ScreenMirror {
     /// The other terminal is painted from its beginning, with this size.
     pub(crate) fn renew(&mut self, size: (u16, u16)) {
         let painted = self.painted.take();
-        *self = Self { painted, ..Self::new(size, self.outside) };
+        *self = Self { painted, ..Self::new(size, self.outside, self.clipboard) };
     }
 
     /// The other terminal got another size.
@@ -69,10 +86,16 @@ impl ScreenMirror {
     }
 
     /// Takes what was printed; what of it goes through at once.
-    pub(crate) fn feed<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.screen.feed(bytes);
         drop(self.screen.take_signals());
-        if self.painted.is_none() { bytes } else { &[] }
+        let through = self.through.feed(bytes);
+        if self.painted.is_none() { through } else { Vec::new() }
+    }
+
+    /// Whether what is fed goes through.
+    pub(crate) fn passes(&self) -> bool {
+        self.painted.is_none()
     }
 
     /// Lets bytes go through from now on, or not; what has to be written for that. The agent
@@ -170,7 +193,7 @@ mod tests {
     #[test]
     fn what_fits_goes_through_and_what_does_not_is_cut() {
         let outside = (10, 3);
-        let mut mirror = ScreenMirror::new((20, 5), outside);
+        let mut mirror = ScreenMirror::new((20, 5), outside, ClipboardAccess::Off);
         let first = mirror.decide(false);
         let text = b"\x1b[31m0123456789abcdef\x1b[m\r\n\r\nthree\r\n\r\nfive";
         assert!(mirror.feed(text).is_empty());
@@ -189,7 +212,7 @@ mod tests {
     #[test]
     fn only_what_changed_is_painted_again() {
         let outside = (10, 3);
-        let mut mirror = ScreenMirror::new((20, 2), outside);
+        let mut mirror = ScreenMirror::new((20, 2), outside, ClipboardAccess::Off);
         let mut all = mirror.decide(false);
         mirror.feed(b"one\r\ntwo");
         all.extend(mirror.paint());
@@ -202,7 +225,7 @@ mod tests {
 
     #[test]
     fn whoever_types_sees_the_bytes_themselves() {
-        let mut mirror = ScreenMirror::new((20, 5), (10, 3));
+        let mut mirror = ScreenMirror::new((20, 5), (10, 3), ClipboardAccess::Off);
         assert!(mirror.decide(true).is_empty());
         assert_eq!(mirror.feed(b"x"), b"x");
     }

@@ -152,7 +152,7 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     if detach {
         output::line(&started.name)?;
         let look = if headless { "logs -f" } else { "attach" };
-        eprintln!("It runs. Look at it: coven {look} {}", started.name);
+        output::say!("It runs. Look at it: coven {look} {}", started.name);
         return Ok(());
     }
     if headless {
@@ -160,7 +160,7 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
             FollowMode::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
         return RunFollower::new(client, started.id, started.name, how).run().await;
     }
-    eprintln!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
+    output::say!("{} on {}: Ctrl-] d leaves it alone", arguments.adapter, started.name);
     let view = TerminalView::new(started.id.as_str(), &started.name, AGENT_TASK);
     let options = attach::Options::default();
     let seen = match attach::when_ready(&client, &started.id, &view, options).await? {
@@ -169,7 +169,7 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     };
     attach::tell(&view, &seen);
     if matches!(seen, AttachEnd::Ended(_)) {
-        eprintln!("What it did: coven show {0}   coven play {0}", started.name);
+        output::say!("What it did: coven show {0}   coven play {0}", started.name);
     }
     Ok(())
 }

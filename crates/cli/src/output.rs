@@ -1,22 +1,42 @@
-//! Writing to stdout: what was asked for, and nothing else.
+//! Everything that a command prints: what was asked for on stdout, everything else on stderr.
+//!
+//! Nothing in a text acts on the terminal but our own paint, whatever names, arguments and messages
+//! it is made of. Exact bytes go through [`bytes`] alone: recordings, and what draws on a terminal.
 
 mod paint;
 mod table;
 mod text;
 mod time;
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
+
+use coven_notation::ProblemReport;
 
 pub(crate) use paint::OutputPaint;
 pub(crate) use table::table;
-pub(crate) use text::{PutText, clean, folded, one_line, shortened, visible, width, wrapped};
+pub(crate) use text::{
+    PutText, clean, folded, one_line, shortened, shown, visible, width, wrapped,
+};
 pub(crate) use time::{age, ago, clock, moment, now};
 
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
+
+/// Says a line on stderr; takes what `format!` takes.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::output::say_text(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// The same without the end of the line.
+macro_rules! ask {
+    ($($text:tt)*) => { $crate::output::say_text(format_args!($($text)*)) };
+}
+
+pub(crate) use {ask, say};
 
 /// Writes a text. A reader that went away is no failure.
 pub(crate) fn write(text: &str) -> Result {
-    bytes(text.as_bytes())
+    bytes(shown(text).as_bytes())
 }
 
 /// Writes bytes as they are.
@@ -32,14 +52,45 @@ pub(crate) fn line(text: &str) -> Result {
     write(&format!("{text}\n"))
 }
 
+/// Writes what a file has: to another program as it is, to a terminal so that nothing acts on it.
+pub(crate) fn file(text: &str) -> Result {
+    if io::stdout().is_terminal() { write(text) } else { bytes(text.as_bytes()) }
+}
+
 /// Writes a value as JSON that people can read.
 pub(crate) fn json(value: &serde_json::Value) -> Result {
-    line(&format!("{value:#}"))
+    bytes(format!("{}\n", text::json_shown(&format!("{value:#}"))).as_bytes())
 }
 
 /// Writes anything as JSON that people can read.
 pub(crate) fn as_json(value: &impl serde::Serialize) -> Result {
-    json(&serde_json::to_value(value).map_err(crate::failure::CommandFailure::failed)?)
+    json(&serde_json::to_value(value).map_err(CommandFailure::failed)?)
+}
+
+/// Writes anything as one line of JSON.
+pub(crate) fn json_line(value: &impl serde::Serialize) -> Result {
+    let json = serde_json::to_string(value).map_err(CommandFailure::failed)?;
+    bytes(format!("{}\n", text::json_shown(&json)).as_bytes())
+}
+
+/// Writes a value as one line of JSON on stderr.
+pub(crate) fn say_json(value: &serde_json::Value) {
+    on_stderr(&format!("{}\n", text::json_shown(&value.to_string())));
+}
+
+/// Writes a text on stderr; [`say`] and [`ask`] are how it is called.
+pub(crate) fn say_text(text: fmt::Arguments<'_>) {
+    on_stderr(&shown(&text.to_string()));
+}
+
+/// Tells what is wrong with a file. The report shows harmlessly what it has from there.
+pub(crate) fn report(report: &ProblemReport) {
+    on_stderr(&report.render(colour_on_stderr()));
+}
+
+fn on_stderr(text: &str) {
+    // There is nowhere else to say that nothing can be said.
+    io::stderr().lock().write_all(text.as_bytes()).ok();
 }
 
 fn colour(terminal: bool) -> bool {

@@ -8,13 +8,14 @@ use std::time::Duration;
 use coven_api::task::AttemptQuery;
 use coven_notation::HumanDuration;
 use coven_terminal::recording::{EventData, RecordingEvent, RecordingReader};
+use coven_terminal::through::PassThrough;
 use tokio::time::{Instant, sleep_until};
 
 use crate::attach::LEAVE;
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
-use crate::mirror::ScreenMirror;
+use crate::mirror::{self, ScreenMirror};
 use crate::signals::{SignalEvent, SignalListener};
 use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{output, tty};
@@ -66,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if let Some((columns, rows)) = tty::size()
             && (columns < width || rows < height)
         {
-            eprintln!(
+            output::say!(
                 "note: it was recorded on {width} by {height}; this terminal shows a part of it"
             );
         }
@@ -102,6 +103,8 @@ struct RecordingPlayer {
     keyboard: Option<TerminalKeyboard>,
     /// The recorded terminal, where there is one to show it on.
     mirror: Option<ScreenMirror>,
+    /// What goes on where there is none.
+    through: PassThrough,
     signals: SignalListener,
     speed: f64,
     idle_limit: Option<Duration>,
@@ -126,16 +129,18 @@ impl RecordingPlayer {
         } else {
             None
         };
+        let clipboard = mirror::clipboard()?;
         let mut mirror = None;
         if let (Some(_), Some(outside)) = (&keyboard, tty::size()) {
             // A recording begins on an empty screen; what is there moves up into the history.
             let (rows, up) = (outside.1, "\r\n".repeat(usize::from(outside.1)));
-            output::write(&format!("\x1b[{rows};1H{up}\x1b[H"))?;
-            mirror = Some(ScreenMirror::new(size, outside));
+            output::bytes(format!("\x1b[{rows};1H{up}\x1b[H").as_bytes())?;
+            mirror = Some(ScreenMirror::new(size, outside, clipboard));
         }
         let mut player = Self {
             keyboard,
             mirror,
+            through: PassThrough::new(clipboard),
             signals: SignalListener::listen()?,
             speed: arguments.speed,
             idle_limit: arguments.idle_limit.map(Into::into),
@@ -163,9 +168,9 @@ impl RecordingPlayer {
 
     fn show(&mut self, data: &EventData) -> Result {
         match (data, &mut self.mirror) {
-            (EventData::Output(text), None) => output::write(text),
+            (EventData::Output(text), None) => output::bytes(&self.through.feed(text.as_bytes())),
             (EventData::Output(text), Some(mirror)) => {
-                output::bytes(mirror.feed(text.as_bytes()))?;
+                output::bytes(&mirror.feed(text.as_bytes()))?;
                 output::bytes(&mirror.paint())
             }
             (EventData::Resize { cols, rows }, Some(mirror)) => {
@@ -186,7 +191,7 @@ impl RecordingPlayer {
         for event in events {
             // A recording that is cut off ends there.
             let Ok(event) = event else {
-                eprintln!("note: {what} ends early");
+                output::say!("note: {what} ends early");
                 break;
             };
             if !matches!(event.data, EventData::Output(_) | EventData::Resize { .. }) {
@@ -273,7 +278,7 @@ impl Drop for RecordingPlayer {
     fn drop(&mut self) {
         if let Some(mirror) = &mut self.mirror {
             // Nothing more can be done for a terminal that is gone.
-            output::write(&format!("{LEAVE}\x1b[{};1H\r\n", mirror.end())).ok();
+            output::bytes(format!("{LEAVE}\x1b[{};1H\r\n", mirror.end()).as_bytes()).ok();
         }
     }
 }

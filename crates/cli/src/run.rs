@@ -133,7 +133,9 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
         note_untrusted(&client, &base).await;
         crate::policy::accept::note(&client, &base).await;
         if auto.is_some() && arguments.auto.is_none() {
-            eprintln!("There is no terminal to ask on, so questions are answered by --auto allow.");
+            output::say!(
+                "There is no terminal to ask on, so questions are answered by --auto allow."
+            );
         }
     }
     if arguments.detach {
@@ -165,7 +167,7 @@ fn detached(started: &StartedSession, as_json: bool) -> Result {
         return output::as_json(started);
     }
     output::line(&started.name)?;
-    eprintln!("It runs. Look at it: coven show {0} -f   What waits: coven inbox", started.name);
+    output::say!("It runs. Look at it: coven show {0} -f   What waits: coven inbox", started.name);
     Ok(())
 }
 
@@ -221,7 +223,7 @@ fn shown(failure: CommandFailure, what: &RunTarget) -> CommandFailure {
         && !CommandFailure::wants_json()
     {
         let report = written::placed(&definition.name, &definition.text, &problem.problems);
-        eprint!("{}", report.render(output::colour_on_stderr()));
+        output::report(&report);
         return CommandFailure::told();
     }
     let no_default = |problem: &ApiProblem| problem.detail.ends_with("there is no default");
@@ -245,5 +247,5 @@ async fn note_untrusted(client: &ApiClient, base: &Path) {
         TrustState::Untrusted => "is not trusted, so it is not used",
         TrustState::Changed => "has changed since it was trusted, so the changes are not used",
     };
-    eprintln!("note: the .coven/ of this folder {why}: coven trust");
+    output::say!("note: the .coven/ of this folder {why}: coven trust");
 }

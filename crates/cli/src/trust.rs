@@ -108,13 +108,15 @@ async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result 
     if standing.state != TrustState::NotOwned {
         return output::line(&format!("you agreed to the owners of {base_dir} before"));
     }
-    eprintln!("{base_dir} is not yours alone: {owners}.");
+    output::say!("{base_dir} is not yours alone: {owners}.");
     if !yes {
         if !tty::is_interactive() {
             return Err(CommandFailure::failed("there is no terminal to ask on")
                 .hint(format!("coven trust --owner --yes {base_dir}")));
         }
-        eprint!("Whoever can write there can run programs as you. Use it all the same? [y/N] ");
+        output::ask!(
+            "Whoever can write there can run programs as you. Use it all the same? [y/N] "
+        );
         if !said_yes().await? {
             return Err(CommandFailure::told());
         }
@@ -130,7 +132,7 @@ pub(crate) async fn said_yes() -> Result<bool> {
     let typed = keyboard.read().await?;
     drop(keyboard);
     let yes = matches!(typed.first(), Some(b'y' | b'Y'));
-    eprintln!("{}", if yes { "yes" } else { "no" });
+    output::say!("{}", if yes { "yes" } else { "no" });
     Ok(yes)
 }
 
@@ -144,8 +146,8 @@ fn show(standing: &FolderTrust) {
         TrustState::Changed => "has changed since it was trusted",
         _ => "is not trusted",
     };
-    eprintln!("What {} brings along {why}:", output::one_line(&standing.base_dir));
-    eprint!("{}", contents(standing, MAX_SHOWN_LINES));
+    output::say!("What {} brings along {why}:", output::one_line(&standing.base_dir));
+    output::ask!("{}", contents(standing, MAX_SHOWN_LINES));
 }
 
 /// What there is to see of each file, every line made harmless: the whole text of a new one, the
@@ -192,7 +194,7 @@ fn contents(standing: &FolderTrust, limit: usize) -> String {
 pub(crate) async fn ask(client: &ApiClient, base: &Path) -> Result<bool> {
     let standing = standing(client, base).await?;
     show(&standing);
-    eprint!(
+    output::ask!(
         "They can run commands on this machine. Have you looked at them, and trust them? [y/N] "
     );
     if !said_yes().await? {
@@ -226,6 +228,8 @@ pub(crate) async fn agree_to_own(base: &Path, written: &[PathBuf]) -> Result {
     if standing.state == TrustState::Trusted || standing.files.iter().all(ours) {
         return set(&client, &standing, true).await;
     }
-    eprintln!("This folder has more in its .coven/ than was written now; look at it: coven trust");
+    output::say!(
+        "This folder has more in its .coven/ than was written now; look at it: coven trust"
+    );
     Ok(())
 }

@@ -37,12 +37,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let make = MakeSignInCode { redirect_file: opens, ..MakeSignInCode::default() };
         let code = client.sign_in_code(&make).await?;
         if let Some(port) = code.lost_port {
-            eprintln!("{}", connect::lost_port(port));
+            output::say!("{}", connect::lost_port(port));
         }
         if let Some(file) = &code.file
             && open(file).await
         {
-            eprintln!("The page is open in your browser. Its address, good for a minute:");
+            output::say!("The page is open in your browser. Its address, good for a minute:");
         }
         output::line(&code.url)
     })

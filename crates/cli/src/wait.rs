@@ -179,7 +179,7 @@ fn tell(stands: &WaitResult, as_json: bool) -> Result {
     } else {
         output::line(word)?;
         if let WaitResult::Blocked(asked) = stands {
-            eprintln!("{asked}");
+            output::say!("{asked}");
         }
     }
     result

@@ -48,7 +48,7 @@ pub(crate) fn tell(reports: &[ProblemReport], as_json: bool) -> Result {
         output::json(&json!(files))?;
     } else {
         for report in reports {
-            eprint!("{}", report.render(output::colour_on_stderr()));
+            output::report(report);
             if !report.has_errors() {
                 output::line(&format!("{}: ok", report.source.name()))?;
             }
@@ -109,6 +109,6 @@ pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Resu
         opened => opened.map_err(failed)?,
     };
     open.write_all(text.as_bytes()).map_err(failed)?;
-    eprintln!("Edit it, then: {command} {}", file.display());
+    output::say!("Edit it, then: {command} {}", file.display());
     output::line(&file.display().to_string())
 }

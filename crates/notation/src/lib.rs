@@ -55,7 +55,7 @@ pub use check::{check, more_problems};
 pub use duration::HumanDuration;
 pub use node::{MapEntry, NodeValue, PathStep, SourceNode};
 pub use parse::{FileSyntax, MAX_BYTES, MAX_DEPTH, MAX_PROBLEMS, parse};
-pub use printable::printable;
+pub use printable::{is_unprintable, printable};
 pub use problem::{FileProblem, ProblemSeverity};
 pub use read::{ParsedFile, read, schema_of};
 pub use report::ProblemReport;

@@ -9,3 +9,4 @@ pub mod sanitise;
 pub mod screen;
 pub mod signals;
 pub mod snapshot;
+pub mod through;

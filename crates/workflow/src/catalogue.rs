@@ -16,7 +16,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_notation::{FileProblem, ProblemReport, SourceFile, TrustedFiles};
+use coven_notation::{
+    FileProblem, ProblemReport, SourceFile, TrustedFiles, is_unprintable, printable,
+};
 
 use crate::check::{CheckEnvironment, check};
 use crate::plan::{PlanForm, WorkflowPlan};
@@ -210,8 +212,16 @@ fn entry(
         checked.problems.push(problem.help("run it by its path, and keep it elsewhere"));
         checked.plan = None;
     }
+    let mut name = checked.name.unwrap_or_else(|| stem.to_owned());
+    if name.contains(is_unprintable) {
+        name = printable(&name);
+        let message = format!("the name `{name}` has characters that do not show");
+        let problem = FileProblem::error("bad-name", layer::name_span(&source), message);
+        checked.problems.push(problem.help("rename it; letters, digits, `-` and `_` always work"));
+        checked.plan = None;
+    }
     CatalogueEntry {
-        name: checked.name.unwrap_or_else(|| stem.to_owned()),
+        name,
         layer,
         path: path.map(Path::to_owned),
         source,

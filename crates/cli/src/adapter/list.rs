@@ -4,6 +4,7 @@ use coven_adapters::AdapterConfigLoader;
 use coven_adapters::loader::{LoadedAdapter, OriginStatus};
 use coven_adapters::registry::AdapterMetadata;
 use coven_model::AgentMode;
+use coven_notation::ProblemReport;
 use serde_json::json;
 
 use crate::failure::Result;
@@ -35,25 +36,30 @@ pub(super) fn run(as_json: bool) -> Result {
                     metadata.tested_version.unwrap_or_else(|| "-".to_owned()),
                     from(loaded),
                 ]);
-                notes.extend(
-                    loaded.reports.iter().map(|report| report.render(output::colour_on_stderr())),
-                );
             }
-            Err(error) => notes.push(format!("{kind}: {error}\n")),
+            Err(error) => notes.push(format!("{kind}: {error}")),
         }
     }
     output::write(&output::table(&rows, output::columns()))?;
+    for report in catalogue.iter().filter_map(|(_, loaded)| loaded.as_ref().ok()).flat_map(reports)
+    {
+        output::say!("");
+        output::report(report);
+    }
     for note in notes {
-        eprint!("\n{note}");
+        output::say!("\n{note}");
     }
     Ok(())
+}
+
+fn reports(loaded: &LoadedAdapter) -> &[ProblemReport] {
+    &loaded.reports
 }
 
 fn entry(kind: &str, loaded: &LoadedAdapter) -> serde_json::Value {
     let metadata = AdapterMetadata::new(kind, &loaded.config);
     let modes: Vec<&str> = metadata.modes.keys().copied().map(AgentMode::as_str).collect();
-    let problems: Vec<_> =
-        loaded.reports.iter().map(coven_notation::ProblemReport::to_json).collect();
+    let problems: Vec<_> = loaded.reports.iter().map(ProblemReport::to_json).collect();
     json!({
         "type": kind,
         "displayName": metadata.display_name,

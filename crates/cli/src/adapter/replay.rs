@@ -20,7 +20,7 @@ pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>)
     let adapters = AdapterConfigLoader::new(folders::adapters());
     let loaded = adapters.load(kind, config).map_err(CommandFailure::failed)?;
     for report in &loaded.reports {
-        eprintln!("{}", report.render(output::colour_on_stderr()));
+        output::report(report);
     }
     let mut written = Ok(());
     let told = |told| {
@@ -47,9 +47,7 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>> {
 
 fn tell(told: &ReplayEvent, as_json: bool) -> Result {
     match told {
-        ReplayEvent::Verdict(time, verdict) if as_json => {
-            output::line(&line(*time, verdict).to_string())
-        }
+        ReplayEvent::Verdict(time, verdict) if as_json => output::json_line(&line(*time, verdict)),
         ReplayEvent::Verdict(time, verdict) => {
             let state = match verdict.kind {
                 Some(kind) => format!("{} ({kind})", verdict.state),

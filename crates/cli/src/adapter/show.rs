@@ -14,12 +14,12 @@ pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
             CommandFailure::failed(format!("`{kind}` is not built in"))
                 .hint(format!("these are: {}", types.join(", ")))
         })?;
-        return output::write(text);
+        return output::file(text);
     }
     let adapters = AdapterConfigLoader::new(folders::adapters());
     let loaded = adapters.load(kind, None).map_err(CommandFailure::failed)?;
     for report in &loaded.reports {
-        eprintln!("{}", report.render(output::colour_on_stderr()));
+        output::report(report);
     }
     let config = serde_json::to_value(&*loaded.config).map_err(CommandFailure::failed)?;
     if as_json {
@@ -28,7 +28,7 @@ pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
     for origin in &loaded.origins {
         let place =
             origin.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));
-        eprintln!("from {}{place}", origin.layer);
+        output::say!("from {}{place}", origin.layer);
     }
     output::json(&config)
 }

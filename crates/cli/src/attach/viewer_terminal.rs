@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use coven_api::attach::FromDaemon;
+use coven_terminal::through::ClipboardAccess;
 use tokio::time::{Instant, sleep_until};
 
 use crate::mirror::ScreenMirror;
+use crate::output;
 
 /// How long changes are gathered before they are painted.
 const PAINT_INTERVAL: Duration = Duration::from_millis(16);
@@ -39,8 +41,13 @@ pub(super) struct ViewerTerminal {
 
 impl ViewerTerminal {
     /// Moves what the terminal shows up into its own history, and keeps its title for later.
-    pub(super) fn enter(name: &str, size: (u16, u16), read_only: bool) -> io::Result<Self> {
-        let agent = ScreenMirror::new(size, size);
+    pub(super) fn enter(
+        name: &str,
+        size: (u16, u16),
+        read_only: bool,
+        clipboard: ClipboardAccess,
+    ) -> io::Result<Self> {
+        let agent = ScreenMirror::new(size, size, clipboard);
         let outside =
             Self { name: name.to_owned(), size, agent, read_only, types: false, due: None };
         let (rows, up) = (size.1, "\r\n".repeat(usize::from(size.1)));
@@ -51,11 +58,10 @@ impl ViewerTerminal {
     /// Shows bytes of the agent.
     pub(super) fn show(&mut self, bytes: &[u8]) -> io::Result<()> {
         let through = self.agent.feed(bytes);
-        if through.is_empty() {
+        if !self.agent.passes() {
             self.due.get_or_insert_with(|| Instant::now() + PAINT_INTERVAL);
-            return Ok(());
         }
-        write(through)
+        write(&through)
     }
 
     pub(super) async fn due(&self) {
@@ -118,7 +124,7 @@ impl ViewerTerminal {
 
     /// Says something in the title; the screen belongs to the agent.
     fn say(&self, what: &str) -> io::Result<()> {
-        write(format!("\x1b]2;{}: {what}\x07", self.name).as_bytes())
+        write(format!("\x1b]2;{}: {what}\x07", output::one_line(&self.name)).as_bytes())
     }
 }
 

@@ -4,7 +4,7 @@ use coven_daemon::{Error, Options, serve};
 
 use crate::connect::{not_inside_agent, program};
 use crate::failure::{CommandFailure, FailureCode, Result};
-use crate::folders;
+use crate::{folders, output};
 
 pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
     not_inside_agent()?;
@@ -19,7 +19,10 @@ pub(super) fn run(port: Option<u16>, no_tcp: bool, detached: bool) -> Result {
     })?;
     let options = Options { port, tcp: !no_tcp, ..Options::new(places, program) };
     if !detached {
-        eprintln!("The daemon runs here until Ctrl-C. Its log: {}", options.places.log().display());
+        output::say!(
+            "The daemon runs here until Ctrl-C. Its log: {}",
+            options.places.log().display()
+        );
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -13,7 +13,7 @@ pub(super) async fn run() -> Result {
     let client = ApiClient::new(DaemonAddress::Socket(folders::places()?.socket()))?;
     let (start, version) = connect::start(&client).await?;
     if let Some(port) = client.status().await?.lost_port {
-        eprintln!("{}", connect::lost_port(port));
+        output::say!("{}", connect::lost_port(port));
     }
     output::line(&match start {
         DaemonStart::Now => format!("the daemon is started (process {})", version.pid),

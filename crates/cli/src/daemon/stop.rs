@@ -17,10 +17,10 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(agents: bool) -> Result {
     let Some((client, version)) = connect::running().await? else {
-        eprintln!("The daemon does not run.");
+        output::say!("The daemon does not run.");
         if agents {
             // Only a daemon finds them.
-            eprintln!(
+            output::say!(
                 "If agents of an earlier one go on: coven ls, then coven daemon stop --agents"
             );
         }
@@ -54,7 +54,7 @@ pub(super) async fn run(agents: bool) -> Result {
     output::line("the daemon is stopped")?;
     if agents {
         for folder in refused {
-            eprintln!(
+            output::say!(
                 "note: agents in a folder that could not be opened were not stopped: {}",
                 output::one_line(&folder)
             );
@@ -66,7 +66,7 @@ pub(super) async fn run(agents: bool) -> Result {
         } else {
             (format!("{live} jobs go"), "them")
         };
-        eprintln!("{jobs} on; the next `coven` command that needs the daemon takes {them} up.");
+        output::say!("{jobs} on; the next `coven` command that needs the daemon takes {them} up.");
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub(super) async fn run(name: &str, role: DeviceRole, token: bool) -> Result {
         let add = AddDevice { name: name.to_owned(), role };
         let added = client.add_device(&add).await?;
         let address = client.status().await?.address.unwrap_or_else(|| "none".to_owned());
-        eprintln!(
+        output::say!(
             "A program that sends `Authorization: Bearer TOKEN` to {address} is the device {name}. \
              The token is shown only now:"
         );
@@ -21,6 +21,6 @@ pub(super) async fn run(name: &str, role: DeviceRole, token: bool) -> Result {
     let make =
         MakeSignInCode { name: Some(name.to_owned()), role: Some(role), redirect_file: false };
     let code = client.sign_in_code(&make).await?;
-    eprintln!("The browser that opens this within a minute is the device {name}:");
+    output::say!("The browser that opens this within a minute is the device {name}:");
     output::line(&code.url)
 }

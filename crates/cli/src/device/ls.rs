@@ -12,7 +12,7 @@ pub(super) async fn run(json: bool) -> Result {
         return output::as_json(&devices);
     }
     if devices.devices.is_empty() {
-        eprintln!("No device may use the daemon. `coven ui` signs a browser in.");
+        output::say!("No device may use the daemon. `coven ui` signs a browser in.");
         return Ok(());
     }
     let heads = ["NAME", "ROLE", "KIND", "ADDED", "LAST USED", "CONNECTIONS"];

@@ -39,7 +39,7 @@ pub(super) fn run(as_json: bool) -> Result {
     }
     output::write(&output::table(&rows, output::columns()))?;
     for name in broken {
-        eprintln!("\n{name} has errors: coven grimoire check {name}");
+        output::say!("\n{name} has errors: coven grimoire check {name}");
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
     let checked = check(&source, &super::known());
     if checked.has_errors() {
         let report = coven_notation::ProblemReport::new(source, checked.problems);
-        eprint!("{}", report.render(output::colour_on_stderr()));
+        output::report(&report);
         return Err(CommandFailure::usage(format!("{name:?} cannot be the name of a grimoire"))
             .hint("use lower-case words with dashes between them, such as `fix-bug`"));
     }

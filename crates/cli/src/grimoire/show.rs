@@ -16,7 +16,7 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
         });
     };
     let from = entry.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));
-    eprintln!("from {}{from}", entry.layer.as_str());
+    output::say!("from {}{from}", entry.layer.as_str());
     if !plan {
         if as_json {
             let definition = entry.plan.as_ref().map(|plan| &plan.definition);
@@ -24,7 +24,7 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
                 &json!({"name": entry.name, "layer": entry.layer.as_str(), "path": entry.path, "text": entry.source.text(), "definition": definition}),
             );
         }
-        return output::write(entry.source.text());
+        return output::file(entry.source.text());
     }
     let view = dry_run(entry.plan.as_ref().ok_or_else(|| {
         CommandFailure::failed(UnusableGrimoire::Broken { name: name.to_owned() })

@@ -1,8 +1,48 @@
 //! Text from outside, made harmless and short enough for a line.
 
-use coven_notation::printable;
+use coven_notation::{is_unprintable, printable};
 use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::paint;
+
+/// A text as it is printed: our own paint as escape sequences, and everything else on which a
+/// terminal would act as characters that show. Every string that a command prints comes through
+/// here.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(is_kept) {
+        let kept = piece.chars().next_back().filter(|last| is_kept(*last));
+        let rest = &piece[..piece.len() - kept.map_or(0, char::len_utf8)];
+        shown.push_str(&printable(rest));
+        match kept.and_then(|mark| paint::sequence(mark)) {
+            Some(sequence) => shown.push_str(sequence),
+            None => shown.extend(kept),
+        }
+    }
+    shown
+}
+
+/// Whether this is laid out or painted by it, and not made visible.
+fn is_kept(character: char) -> bool {
+    matches!(character, '\n' | '\t') || paint::sequence(character).is_some()
+}
+
+/// JSON in which nothing acts on a terminal. It means the same: only strings can have such
+/// characters, and there they are escaped.
+pub(crate) fn json_shown(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character == '\n' || !is_unprintable(character) {
+            shown.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            shown.put(format!("\\u{unit:04x}"));
+        }
+    }
+    shown
+}
 
 pub(crate) trait PutText {
     /// Puts this at its end.
@@ -33,9 +73,10 @@ pub(crate) fn one_line(text: &str) -> String {
     printable(&stripped.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// How many columns a text takes.
+/// How many columns a text takes, painted or not.
 pub(crate) fn width(text: &str) -> usize {
-    text.width()
+    let marks = text.chars().filter(|character| paint::sequence(*character).is_some());
+    text.width() - marks.map(|mark| mark.width().unwrap_or(0)).sum::<usize>()
 }
 
 /// A text cut to this many columns, with a mark where something is missing.
@@ -116,6 +157,22 @@ mod tests {
     fn sequences_of_agents_do_not_get_through() {
         assert_eq!(clean("a\x1b[31mred\x1b[0m\x1b]0;title\x07\nb\x08\x1b[2J"), "ared\nb");
         assert_eq!(one_line("  two\n\twords \x1b[5A"), "two words");
+    }
+
+    #[test]
+    fn only_our_own_paint_acts_on_a_terminal() {
+        let painted = super::super::OutputPaint::new(true).red("a\x1b[2J\u{202e}b");
+        assert_eq!(shown(&painted), "\x1b[1;31ma\u{241b}[2J\u{fffd}b\x1b[0m");
+        assert_eq!(width(&painted), 7);
+        assert_eq!(shown("a\tb\r\n\u{fdd7}日本語"), "a\tb\u{240d}\n\u{fffd}日本語");
+    }
+
+    #[test]
+    fn json_means_the_same_and_shows_what_it_has() {
+        let value = serde_json::json!({"a\u{9b}": "\u{202e}\u{7f}\u{e0041}日\n"});
+        let text = json_shown(&format!("{value:#}"));
+        assert!(!text.replace('\n', "").contains(is_unprintable), "{text:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
     #[test]

@@ -54,15 +54,15 @@ pub(super) fn accept(yes: bool) -> Result {
             PolicyState::New | PolicyState::Changed => {}
         }
         let bytes = seen(&path, &standing)?;
-        eprintln!("{}:", standing.path);
-        eprintln!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
+        output::say!("{}:", standing.path);
+        output::say!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
         check(&path)?;
         if !yes {
             if !tty::is_interactive() {
                 return Err(CommandFailure::failed("there is no terminal to ask on")
                     .hint("look at it, then: coven policy accept --yes"));
             }
-            eprint!("Have you looked at it, and shall it answer for you? [y/N] ");
+            output::ask!("Have you looked at it, and shall it answer for you? [y/N] ");
             if !trust::said_yes().await? {
                 return Err(CommandFailure::told());
             }
@@ -128,14 +128,14 @@ fn open_editor(path: &Path) -> Result {
 pub(super) fn check(path: &Path) -> Result<Policy> {
     let (name, bytes) = written::read(path)?;
     let tell = |report: ProblemReport| {
-        eprint!("{}", report.render(output::colour_on_stderr()));
+        output::report(&report);
         CommandFailure::told()
     };
     let source = SourceFile::from_bytes(name, bytes).map_err(tell)?;
     let policy = Policy::read(&source).map_err(tell)?;
     if !policy.warnings().is_empty() {
         let report = ProblemReport::new(source, policy.warnings().to_vec());
-        eprint!("{}", report.render(output::colour_on_stderr()));
+        output::report(&report);
     }
     Ok(policy)
 }
@@ -144,7 +144,9 @@ pub(super) fn check(path: &Path) -> Result<Policy> {
 pub(crate) async fn note(client: &ApiClient, base: &Path) {
     if let Ok(standing) = client.policy().await {
         if let Some(why) = not_accepted(standing.state) {
-            eprintln!("note: your policy {why}, so what it allows is asked: coven policy accept");
+            output::say!(
+                "note: your policy {why}, so what it allows is asked: coven policy accept"
+            );
         }
         note_asked(&standing.asks_instead, "coven policy edit");
     }
@@ -161,7 +163,7 @@ pub(crate) async fn note(client: &ApiClient, base: &Path) {
 fn note_asked(rules: &[String], mend: &str) {
     if !rules.is_empty() {
         let rules: Vec<String> = rules.iter().map(|rule| output::one_line(rule)).collect();
-        eprintln!(
+        output::say!(
             "note: these rules allow by `matches` and are asked instead ({}); \
              write `version: 2` and `command`: {mend}",
             rules.join(", ")

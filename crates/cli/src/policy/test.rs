@@ -28,7 +28,7 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
         return output::json(&json!({"rows": rows, "unused": unused}));
     }
     if trial.rows.is_empty() {
-        eprintln!("Nothing was asked yet that a policy could be held against.");
+        output::say!("Nothing was asked yet that a policy could be held against.");
     } else {
         let mut rows =
             vec![["SESSION", "THEN", "NOW", "WHAT WAS ASKED"].map(str::to_owned).to_vec()];
@@ -37,11 +37,11 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
         output::write(&commands(&trial.rows, &past))?;
     }
     for (_, rule) in &trial.unused {
-        eprintln!("note: `{}` (line {}) decided nothing", rule.name, rule.line);
+        output::say!("note: `{}` (line {}) decided nothing", rule.name, rule.line);
     }
     let differ = trial.rows.iter().filter(|row| row.agrees == Some(false)).count();
     if differ > 0 {
-        eprintln!("{differ} would be decided otherwise than they were.");
+        output::say!("{differ} would be decided otherwise than they were.");
     }
     Ok(())
 }
@@ -57,7 +57,7 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
     if let Some(policy) = &user {
         accept::check(&places.policy())?;
         if !policy.is_accepted() {
-            eprintln!(
+            output::say!(
                 "note: your policy was not accepted as it is now, so what it allows is asked: \
                  coven policy accept"
             );

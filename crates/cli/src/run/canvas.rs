@@ -24,13 +24,13 @@ impl LineCanvas {
         // All at once, where the terminal knows how, so that nothing flickers.
         let mut text = format!("\x1b[?2026h\x1b[?25l{}", self.back());
         for line in lines {
-            text.push_str(line);
+            text.push_str(&output::shown(line));
             text.push_str("\x1b[K\r\n");
         }
         text.push_str("\x1b[J\x1b[?2026l");
-        self.drawn = lines.iter().map(|line| visible(line)).collect();
+        self.drawn = lines.iter().map(|line| output::width(line)).collect();
         self.hidden = true;
-        output::write(&text)
+        output::bytes(text.as_bytes())
     }
 
     /// Takes the lines away.
@@ -38,7 +38,7 @@ impl LineCanvas {
         let text = format!("{}\x1b[J\x1b[?25h", self.back());
         self.drawn.clear();
         self.hidden = false;
-        output::write(&text)
+        output::bytes(text.as_bytes())
     }
 
     /// Back to the first line. A terminal that became narrower has broken lines in two.
@@ -48,11 +48,6 @@ impl LineCanvas {
             self.drawn.iter().map(|width| width.saturating_sub(1) / columns + 1).sum();
         if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
     }
-}
-
-/// How many columns a painted line takes.
-fn visible(line: &str) -> usize {
-    output::width(&coven_terminal::sanitise::strip(line.as_bytes()))
 }
 
 impl Drop for LineCanvas {

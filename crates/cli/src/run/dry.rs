@@ -23,7 +23,7 @@ pub(super) fn run(what: &RunTarget, as_json: bool) -> Result {
             let checked = check(&source, &known);
             let Some(plan) = checked.plan else {
                 let report = ProblemReport::new(source, checked.problems);
-                eprint!("{}", report.render(output::colour_on_stderr()));
+                output::report(&report);
                 return Err(CommandFailure::told());
             };
             dry_run(&plan)

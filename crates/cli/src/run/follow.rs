@@ -156,9 +156,7 @@ impl RunFollower {
             match streamed {
                 Some(StreamedEvent::Event(envelope)) => {
                     if matches!(self.how, FollowMode::Json(_)) {
-                        let text =
-                            serde_json::to_string(&envelope).map_err(CommandFailure::failed)?;
-                        output::line(&text)?;
+                        output::json_line(&envelope)?;
                     } else if let Some(line) = self.lines.line(&envelope) {
                         output::line(&line)?;
                     }
@@ -189,7 +187,7 @@ impl RunFollower {
         let alone = workflow.interventions.len() == 1;
         if let Some(asked) = workflow.interventions.last() {
             let name = question::name(&self.name, asked, alone);
-            eprintln!("To answer: {}", question::commands(&name, asked).join(", or "));
+            output::say!("To answer: {}", question::commands(&name, asked).join(", or "));
         }
         Ok(())
     }
@@ -344,11 +342,11 @@ impl RunFollower {
             self.canvas.clear()?;
         }
         let name = self.name.clone();
-        eprintln!("Detached; it goes on. Come back with: coven show {name} --follow");
+        output::say!("Detached; it goes on. Come back with: coven show {name} --follow");
         if told != SignalEvent::Interrupt || !tty::is_interactive() {
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
-        eprintln!(
+        output::say!(
             "Ctrl-C once more within {} seconds asks whether to cancel it.",
             SECOND_INTERRUPT_WINDOW.as_secs()
         );
@@ -356,7 +354,7 @@ impl RunFollower {
         if timeout(SECOND_INTERRUPT_WINDOW, again).await.is_err() {
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
-        eprint!("Cancel {name} and stop its agents? [y/N] ");
+        output::ask!("Cancel {name} and stop its agents? [y/N] ");
         let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
         let bytes = tokio::select! {
             bytes = keyboard.read() => bytes?,
@@ -364,10 +362,10 @@ impl RunFollower {
         };
         drop(keyboard);
         if !matches!(bytes.first(), Some(b'y' | b'Y')) {
-            eprintln!("no");
+            output::say!("no");
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
-        eprintln!("yes");
+        output::say!("yes");
         let wish =
             coven_api::workflow::ActionRequest { why: Some("Ctrl-C twice".to_owned()), env: None };
         self.client.cancel(self.id.as_str(), &wish).await?;

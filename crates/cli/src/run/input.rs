@@ -98,14 +98,14 @@ fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
 fn object(name: &str, bytes: Vec<u8>) -> Result<Map<String, Value>> {
     let wrong =
         |text: String| CommandFailure::failed(text).hint("an input file is an object: NAME: VALUE");
-    let source = SourceFile::from_bytes(name, bytes)
-        .map_err(|report| wrong(report.render(output::colour_on_stderr())))?;
+    let source =
+        SourceFile::from_bytes(name, bytes).map_err(|report| wrong(report.render(false)))?;
     let json = std::path::Path::new(name).extension().is_some_and(|ending| ending == "json");
     let syntax = if json { FileSyntax::Json } else { FileSyntax::Yaml };
     let read = coven_notation::read::<Map<String, Value>>(&source, syntax);
     read.value.ok_or_else(|| {
         let report = coven_notation::ProblemReport::new(source, read.problems);
-        wrong(format!("{name} cannot be read\n{}", report.render(output::colour_on_stderr())))
+        wrong(format!("{name} cannot be read\n{}", report.render(false)))
     })
 }
 

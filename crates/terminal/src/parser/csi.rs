@@ -31,6 +31,22 @@ impl<'a> ControlSequence<'a> {
         }
         Some(Self { marker, params: SequenceParams::parse(numbers), intermediates, last })
     }
+
+    /// Marker and numbers as they are written.
+    pub(crate) fn body(&self) -> String {
+        let mut body = String::new();
+        if self.marker != 0 {
+            body.push(char::from(self.marker));
+        }
+        for (place, group) in self.params.groups().enumerate() {
+            if place > 0 {
+                body.push(';');
+            }
+            let numbers: Vec<String> = group.iter().map(u16::to_string).collect();
+            body.push_str(&numbers.join(":"));
+        }
+        body
+    }
 }
 
 /// The numbers of a control sequence, in groups: `38:2:1:2:3` is one group of five, `1;31` two
