@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
 
+pub use crate::cgroup::JobCgroup;
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
 pub use changes::FolderChanges;
 pub use folder::{FolderError, HolderExit, HolderFolder, SpawnRecord};

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{ioctl_tiocsctty, setsid};
 use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
+use crate::cgroup::JobCgroup;
 use crate::domain::{Connection, SpawnConfig, SpawnError};
 use crate::machine::{self, Confinement};
 use crate::processes::JOB_VARIABLE;
@@ -43,7 +44,12 @@ pub(crate) fn check(config: &SpawnConfig) -> Result<PathBuf, SpawnError> {
     find_program(program, config)
 }
 
-pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launched, SpawnError> {
+/// Starts a process, in a control group if it has one.
+pub(crate) fn launch(
+    config: &SpawnConfig,
+    dies_with_us: bool,
+    cgroup: Option<&JobCgroup>,
+) -> Result<Launched, SpawnError> {
     let path = check(config)?;
     let program = config.argv.first().ok_or(SpawnError::EmptyCommand)?;
     let name = program.to_string_lossy().into_owned();
@@ -65,6 +71,7 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
     let mut confinement = confinement.transpose()?;
     let on_terminal = terminal.is_some();
     let limit = machine::job_limit();
+    let entrance = cgroup.and_then(|cgroup| cgroup.entrance().ok());
     let parent = rustix::process::getpid();
     system::before_exec(&mut command, move || {
         setsid()?;
@@ -73,6 +80,10 @@ pub(crate) fn launch(config: &SpawnConfig, dies_with_us: bool) -> Result<Launche
         }
         if dies_with_us {
             machine::die_with_parent(parent)?;
+        }
+        if let Some(entrance) = &entrance {
+            // A group that has come to be closed is one sign less, and no reason not to start.
+            let _entered = rustix::io::write(entrance, b"0");
         }
         system::reset_signals();
         machine::close_on_exec()?;

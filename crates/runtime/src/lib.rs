@@ -1,6 +1,7 @@
 //! Processes that are owned. A domain starts processes and gives panes: local ones that are our
 //! children, held ones that outlive us, and scripted ones for tests.
 
+mod cgroup;
 pub mod domain;
 pub mod hold;
 mod launch;

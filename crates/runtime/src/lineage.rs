@@ -6,7 +6,7 @@
 //! Whatever a process abandons becomes a child of its holder, so leaving a process group, a session
 //! or a parent does not help as long as the holder lives.
 
-use crate::hold::{HolderEntry, HolderRegistry};
+use crate::hold::{HolderEntry, HolderRegistry, JobCgroup};
 use crate::machine;
 use crate::processes::{Identity, JOB_VARIABLE};
 
@@ -28,6 +28,8 @@ pub enum Lineage {
 pub enum JobSign {
     /// A holder that was written down is among its ancestors.
     Holder,
+    /// It, or an ancestor, is in the control group of a job.
+    Cgroup,
     /// It, or an ancestor, was seen below a holder that was killed since.
     LostTree,
     /// A holder was killed, and the process carries the limit of that holder's job or a lower one.
@@ -59,6 +61,9 @@ pub fn lineage_among(pid: i32, entries: &[HolderEntry]) -> Lineage {
     if chain.iter().any(lost) {
         return Lineage::Job(JobSign::LostTree);
     }
+    if in_cgroup(&chain, entries) {
+        return Lineage::Job(JobSign::Cgroup);
+    }
     if let Some(limit) = lost_limit(entries)
         && machine::limit_of(pid).is_none_or(|own| own <= limit)
     {
@@ -68,6 +73,18 @@ pub fn lineage_among(pid: i32, entries: &[HolderEntry]) -> Lineage {
         Lineage::Outside if !is_whole => Lineage::Unknown,
         found => found,
     }
+}
+
+/// Whether a process or an ancestor is in the control group of a job. Ancestors count too, because a
+/// process can leave the group.
+fn in_cgroup(chain: &[Identity], entries: &[HolderEntry]) -> bool {
+    let groups: Vec<&JobCgroup> =
+        entries.iter().filter_map(|entry| entry.cgroup.as_ref()).collect();
+    !groups.is_empty()
+        && chain
+            .iter()
+            .filter_map(|process| machine::cgroup_of(process.pid))
+            .any(|name| groups.iter().any(|group| group.covers(&name)))
 }
 
 /// The highest limit of a job whose holder was killed.

@@ -39,7 +39,7 @@ impl Domain for LocalDomain {
     }
 
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
-        let launched = launch(config, false)?;
+        let launched = launch(config, false, None)?;
         let pane = LocalPane::new(launched, config.job.clone());
         Ok(Box::new(
             pane.map_err(|source| SpawnError::Io { step: "watching the process", source })?,

@@ -135,6 +135,16 @@ pub(crate) fn lower_limit(limit: u64) -> io::Result<()> {
     system::lower_limit(limit)
 }
 
+/// The control group of a process, as the system tells it; nothing where the system has none.
+pub(crate) fn cgroup_of(pid: i32) -> Option<String> {
+    system::cgroup_of(pid)
+}
+
+/// The folder of a control group.
+pub(crate) fn cgroup_folder(name: &str) -> Option<PathBuf> {
+    system::cgroup_folder(name)
+}
+
 /// Who is at the other end of a unix socket.
 pub fn socket_peer(socket: impl AsFd) -> io::Result<SocketPeer> {
     system::socket_peer(socket.as_fd())

@@ -197,7 +197,7 @@ pub struct RemnantProcess {
 }
 
 impl RemnantProcess {
-    fn of(process: Identity) -> Self {
+    pub(crate) fn of(process: Identity) -> Self {
         Self { process, name: process.name().unwrap_or_default() }
     }
 }

@@ -14,6 +14,7 @@ use coven_folder::{Durability, OpenFolder, absent_is_none, best_effort};
 use serde::{Deserialize, Serialize};
 
 use super::folder::HolderFolder;
+use crate::cgroup::JobCgroup;
 use crate::machine;
 use crate::processes::{self, Identity, ProcessTable, TreeEnding};
 
@@ -50,6 +51,9 @@ pub struct HolderEntry {
     /// The limit that marks the job's processes ([`machine::job_limit`]), where the system has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// The control group of the job's processes, where one could be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<JobCgroup>,
     /// Processes that were seen below the holder.
     #[serde(default)]
     pub tree: Vec<Identity>,
@@ -77,8 +81,15 @@ impl HolderRegistry {
         Ok(absent_is_none(OpenFolder::open(&self.path))?)
     }
 
-    /// Writes a holder down. It must not start anything before this.
-    pub(crate) fn add(&self, holder: Identity, job: &str, folder: &Path) -> io::Result<()> {
+    /// Writes a holder down. It must not start anything before this. With `grouped` its job gets a
+    /// control group, where one can be had.
+    pub(crate) fn add(
+        &self,
+        holder: Identity,
+        job: &str,
+        folder: &Path,
+        grouped: bool,
+    ) -> io::Result<()> {
         std::fs::create_dir_all(self.path.parent().unwrap_or(&self.path))?;
         let parent = self.path.parent().unwrap_or(Path::new("/"));
         let opened = OpenFolder::open(parent)?.make(FOLDER, PRIVATE_MODE)?;
@@ -89,18 +100,26 @@ impl HolderRegistry {
             job: job.to_owned(),
             folder: folder.to_owned(),
             limit: machine::job_limit(),
+            cgroup: grouped.then(|| JobCgroup::make(holder)).flatten(),
             tree: Vec::new(),
             lost: false,
         };
         write(&opened, &entry)
     }
 
+    /// The control group of a holder's job.
+    pub(crate) fn cgroup(&self, holder: Identity) -> Option<JobCgroup> {
+        let text = self.open().ok()??.read(&name(holder)).ok()??;
+        serde_json::from_slice::<HolderEntry>(&text).ok()?.cgroup
+    }
+
     /// Forgets a holder whose job has ended.
     pub(crate) fn remove(&self, holder: Identity) -> io::Result<()> {
-        match self.open()? {
-            Some(folder) => Ok(folder.remove(&name(holder))?),
-            None => Ok(()),
+        let Some(folder) = self.open()? else { return Ok(()) };
+        if let Some(cgroup) = self.cgroup(holder) {
+            cgroup.remove();
         }
+        Ok(folder.remove(&name(holder))?)
     }
 
     /// The holders since the system started. An error says that they cannot be read, as for a
@@ -147,6 +166,7 @@ impl HolderRegistry {
             }
             if matches!(HolderFolder::new(&entry.folder).exit(), Ok(Some(_))) {
                 // It ended in order, and was stopped before it could forget itself.
+                entry.cgroup.iter().for_each(JobCgroup::remove);
                 best_effort("forget a holder", folder.remove(&name(entry.holder)));
                 return false;
             }
@@ -165,15 +185,20 @@ impl HolderRegistry {
     }
 }
 
-/// Ends what a killed holder left: what was seen below it and what carries its job. What carries the
-/// limit of its job alone is not ended, because the jobs of another daemon have the same.
+/// Ends what a killed holder left: what is in the control group of its job, what was seen below it
+/// and what carries its job. What carries the limit of its job alone is not ended, because the jobs
+/// of another daemon have the same.
 fn end_lost(entry: &HolderEntry) -> TreeEnding {
-    processes::end_all(|| lost_processes(entry), KILL_TIMEOUT)
+    entry.cgroup.iter().for_each(JobCgroup::kill);
+    let ended = processes::end_all(|| lost_processes(entry), KILL_TIMEOUT);
+    entry.cgroup.iter().for_each(JobCgroup::remove);
+    ended
 }
 
 fn lost_processes(entry: &HolderEntry) -> Vec<Identity> {
     let table = ProcessTable::read();
     let mut found: BTreeSet<Identity> = BTreeSet::new();
+    found.extend(entry.cgroup.iter().flat_map(JobCgroup::members));
     for seen in &entry.tree {
         if table.has(*seen) {
             found.insert(*seen);

@@ -229,10 +229,13 @@ impl HolderServer {
         }
         let tape = coven_tape::TapeWriter::create(folder.path(), options)?;
         let reserved = folder.reserve_exit()?;
+        let own = Identity::own().map_err(HoldError::io("asking the system"))?;
+        let cgroup = registry.as_ref().and_then(|registry| registry.cgroup(own));
         let clients = Clients::listen(&folder, ClientGate::new(secret, registry))?;
-        let launched = launch(&config, true)?;
+        let launched = launch(&config, true, cgroup.as_ref())?;
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
-        let job = HeldJob::new(config.job.clone(), launched, tape, config.connection, snapper);
+        let mut job = HeldJob::new(config.job.clone(), launched, tape, config.connection, snapper);
+        job.set_cgroup(cgroup);
         complete_record(&folder, &config.job, job.leader())?;
         let look_at = Some(Instant::now() + FOLDER_CHECK_INTERVAL);
         Ok(Self {

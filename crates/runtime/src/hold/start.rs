@@ -105,7 +105,8 @@ fn introduce(
     if let Some(registry) = registry {
         // One that has ended already says why on its output.
         if let Some(identity) = Identity::of(holder.id() as i32) {
-            registry.add(identity, &config.job, folder)?;
+            // What is confined cannot kill its holder, and needs no other sign.
+            registry.add(identity, &config.job, folder, config.sandbox.is_none())?;
         }
     }
     let Some(mut pipe) = holder.stdin.take() else { return Ok(()) };

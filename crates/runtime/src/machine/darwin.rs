@@ -114,6 +114,14 @@ pub(super) fn limit_of(_pid: i32) -> Option<u64> {
     None
 }
 
+pub(super) fn cgroup_of(_pid: i32) -> Option<String> {
+    None
+}
+
+pub(super) fn cgroup_folder(_name: &str) -> Option<PathBuf> {
+    None
+}
+
 pub(super) fn lower_limit(_limit: u64) -> io::Result<()> {
     Err(unsupported("the limit of a job"))
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use coven_folder::OpenFolder;
 use rustix::fs::FileType;
@@ -98,6 +98,32 @@ pub(super) fn lower_limit(limit: u64) -> io::Result<()> {
     let lower = |value: Option<u64>| Some(value.map_or(limit, |value| value.min(limit)));
     let lowered = Rlimit { current: lower(now.current), maximum: lower(now.maximum) };
     Ok(setrlimit(Resource::Msgqueue, lowered)?)
+}
+
+pub(super) fn cgroup_of(pid: i32) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    // The line of the second version; the others are of the first.
+    let name = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    Some(name.trim_end_matches(" (deleted)").to_owned())
+}
+
+pub(super) fn cgroup_folder(name: &str) -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| cgroup_in(line, name))
+}
+
+/// The folder of a control group, by the line of a mount. The mount may show only a part of all
+/// groups: what is below the one that the line names.
+fn cgroup_in(line: &str, name: &str) -> Option<PathBuf> {
+    let (head, tail) = line.split_once(" - ")?;
+    if !tail.starts_with("cgroup2 ") {
+        return None;
+    }
+    let mut fields = head.split(' ').skip(3);
+    let (shown, place) = (fields.next()?, fields.next()?);
+    let within = Path::new(name).strip_prefix(shown).ok()?;
+    let plain = within.components().all(|part| matches!(part, Component::Normal(_)));
+    plain.then(|| Path::new(place).join(within))
 }
 
 pub(super) fn socket_peer(socket: BorrowedFd<'_>) -> io::Result<SocketPeer> {

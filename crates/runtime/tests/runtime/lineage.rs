@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use coven_runtime::domain::{Connection, Domain, Pane, Sandbox};
-use coven_runtime::hold::HolderRegistry;
+use coven_runtime::domain::{Connection, Domain, Pane, Sandbox, StopMode};
+use coven_runtime::hold::{HolderEntry, HolderRegistry};
 use coven_runtime::lineage::{JobSign, Lineage, lineage, lineage_among};
 use coven_runtime::processes::Identity;
 use coven_runtime::sandbox::scopes_signals;
-use coven_testkit::skip::skip;
+use coven_testkit::skip::{skip, skip_optional};
 
 use crate::holder::{Attempts, domain, kill_holder, read_for};
 use crate::limits::run_alone;
@@ -86,10 +86,63 @@ fn what_a_killed_holder_left_is_ended_before_anybody_is_judged() {
     assert!(entry.lost);
 }
 
+/// What has no control group of its own: it is confined.
+fn ungrouped() -> Option<Sandbox> {
+    Some(Sandbox { signals_only: true, ..Sandbox::default() })
+}
+
 /// The orphan was never seen below its holder, and no environment names its job.
 #[test]
-fn what_a_killed_holder_left_unseen_is_known_by_its_limit() {
+fn what_a_killed_holder_left_unseen_is_ended_by_its_control_group() {
     let mut job = RegisteredJob::start(ORPHAN, None);
+    let pid = job.printed_pid();
+    let [entry] = &job.registry.entries().unwrap()[..] else { panic!("one holder is known") };
+    if entry.cgroup.is_none() {
+        job.pane.stop(StopMode::Force).unwrap();
+        return skip_optional("no control group can be had here");
+    }
+    assert!(entry.tree.is_empty(), "it was seen: {entry:?}");
+    kill_holder(&job.config);
+    assert!(Identity::of(pid).is_some(), "the holder took it along");
+    assert_eq!(lineage_among(pid, std::slice::from_ref(entry)), Lineage::Job(JobSign::Cgroup));
+    let own = Identity::own().unwrap();
+    assert_eq!(lineage(own.pid, &job.registry), Lineage::Outside);
+    gone(pid, job.attempts.path());
+    assert_eq!(group_folders(entry), Vec::<PathBuf>::new(), "the group is removed");
+}
+
+/// The folders of an entry's control group that are there.
+fn group_folders(entry: &HolderEntry) -> Vec<PathBuf> {
+    let group = serde_json::to_value(&entry.cgroup).unwrap();
+    let folder = group["folder"].as_str().map(PathBuf::from);
+    folder.into_iter().filter(|folder| folder.exists()).collect()
+}
+
+#[test]
+fn a_control_group_goes_with_its_job_and_what_is_in_it() {
+    let script =
+        "trap '' TERM; (trap '' TERM; setsid sleep 1000 &); echo $$; while :; do read x; done";
+    let mut job = RegisteredJob::start(script, None);
+    job.printed_pid();
+    let [entry] = &job.registry.entries().unwrap()[..] else { panic!("one holder is known") };
+    if entry.cgroup.is_none() {
+        job.pane.stop(StopMode::Force).unwrap();
+        return skip_optional("no control group can be had here");
+    }
+    assert_eq!(group_folders(entry).len(), 1);
+    job.pane.stop(StopMode::Force).unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while !group_folders(entry).is_empty() {
+        assert!(Instant::now() < end, "the group is left");
+        std::thread::yield_now();
+    }
+    assert_eq!(job.registry.entries().unwrap(), []);
+}
+
+/// The same for what is known by nothing else.
+#[test]
+fn what_a_killed_holder_left_unseen_is_known_by_its_limit() {
+    let mut job = RegisteredJob::start(ORPHAN, ungrouped());
     let pid = job.printed_pid();
     kill_holder(&job.config);
     let orphan = Identity::of(pid).expect("the orphan lives");

@@ -14,10 +14,11 @@ use rustix::process::{Signal, WaitStatus};
 use super::super::folder::HolderExit;
 use super::clients::Clients;
 use super::snapper::Snapper;
+use crate::cgroup::JobCgroup;
 use crate::domain::{Connection, ExitStatus, PaneStream};
 use crate::launch::{LaunchStreams, Launched, set_size};
 use crate::machine;
-use crate::processes::{self, Identity, TreeEnding};
+use crate::processes::{self, Identity, RemnantProcess, TreeEnding};
 
 /// How long what the process left behind may go on before it is asked to end. It may still have
 /// something to print.
@@ -42,6 +43,8 @@ pub(super) struct HeldJob {
     /// As in the environment of its processes.
     name: String,
     leader: Identity,
+    /// Where its processes are, if it has a group of its own.
+    cgroup: Option<JobCgroup>,
     status: Option<ExitStatus>,
     streams: LaunchStreams,
     tape: TapeWriter,
@@ -78,6 +81,7 @@ impl HeldJob {
         Self {
             name,
             leader,
+            cgroup: None,
             status: None,
             streams,
             tape,
@@ -92,6 +96,10 @@ impl HeldJob {
             buffer: vec![0; READ_BYTES],
             snapper,
         }
+    }
+
+    pub(super) fn set_cgroup(&mut self, cgroup: Option<JobCgroup>) {
+        self.cgroup = cgroup;
     }
 
     pub(super) fn leader(&self) -> Identity {
@@ -189,8 +197,16 @@ impl HeldJob {
     pub(super) fn force(&mut self) {
         self.stopped |= self.status.is_none();
         self.force_at = None;
+        if let Some(cgroup) = self.cgroup.clone() {
+            let running = self.running();
+            self.ended.forced.extend(running.into_iter().map(RemnantProcess::of));
+            cgroup.kill();
+        }
         let ended = processes::end_all(|| self.running(), KILL_TIMEOUT);
-        self.ended.forced.extend(ended.forced);
+        let forced = ended.forced.into_iter();
+        let is_new = |remnant: &RemnantProcess| !self.ended.forced.contains(remnant);
+        let forced: Vec<RemnantProcess> = forced.filter(is_new).collect();
+        self.ended.forced.extend(forced);
         self.ended.left = ended.left;
     }
 
@@ -234,6 +250,7 @@ impl HeldJob {
     /// it.
     pub(super) fn exit(&mut self) -> Option<HolderExit> {
         self.over.then_some(())?;
+        self.cgroup.iter().for_each(JobCgroup::remove);
         best_effort("sync the tape", self.tape.sync());
         Some(HolderExit {
             version: HolderExit::VERSION,
