@@ -9,6 +9,7 @@ mod attach;
 mod attacks;
 mod audit;
 mod cancel;
+mod ceremony;
 mod completions;
 mod daemon;
 mod demo_agent;
