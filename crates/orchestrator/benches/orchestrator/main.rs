@@ -11,6 +11,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
 #![expect(clippy::cast_precision_loss, reason = "nothing measured here comes near 2^52")]
 
+mod compared;
 mod place;
 mod report;
 mod running;
@@ -31,12 +32,16 @@ struct Plan {
     in_process: usize,
     /// Facts of a journal that is taken up.
     facts: usize,
+    /// Files of a folder that is looked at before and after a job.
+    compared: usize,
     /// How often each thing is measured; the best counts.
     rounds: usize,
 }
 
-const FULL: Plan = Plan { processes: 200, in_process: 3000, facts: 10_000, rounds: 3 };
-const QUICK: Plan = Plan { processes: 20, in_process: 300, facts: 1000, rounds: 1 };
+const FULL: Plan =
+    Plan { processes: 200, in_process: 3000, facts: 10_000, compared: 100_000, rounds: 3 };
+const QUICK: Plan =
+    Plan { processes: 20, in_process: 300, facts: 1000, compared: 10_000, rounds: 1 };
 
 /// How many sessions share the steps where several actors write at once.
 const ACTORS: usize = 10;
@@ -66,7 +71,9 @@ async fn measure(plan: &Plan, arguments: &Arguments) -> Result<(), Box<dyn Error
     let many = running::many(plan).await?;
     eprintln!("a long journal");
     let long = waiting::long(plan).await?;
-    let measured = Measured { alone, gated, processes, many, waiting, long };
+    eprintln!("a job that may only read");
+    let compared = compared::measure(plan).await?;
+    let measured = Measured { alone, gated, processes, many, waiting, long, compared };
     let section = report::section(plan, &load, &measured);
     println!("{section}");
     if let Some(path) = arguments.publish(&section)? {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use coven_testkit::bench::machine;
 use coven_testkit::bench::table::{header, row};
 
+use crate::compared::Compared;
 use crate::running::Ran;
 use crate::steps::Alone;
 use crate::waiting::Waiting;
@@ -14,6 +15,9 @@ use crate::{ACTORS, CONCURRENT_SESSIONS, Plan};
 
 /// Durable steps per second in one session that we want, where a step is no process.
 const MIN_STEPS_PER_SECOND: f64 = 3000.0;
+
+/// How often `find` may fit into looking at a folder before and after a job.
+const MAX_COMPARING_RATIO: f64 = 3.0;
 
 /// How long taking up all sessions may take when the program starts.
 const MAX_START_TIME: Duration = Duration::from_millis(300);
@@ -28,6 +32,7 @@ pub(crate) struct Measured {
     pub(crate) waiting: Waiting,
     /// How many facts a journal had that was taken up, and how long that took.
     pub(crate) long: (u64, Duration),
+    pub(crate) compared: Compared,
 }
 
 pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
@@ -42,6 +47,8 @@ pub(crate) fn section(plan: &Plan, load: &str, measured: &Measured) -> String {
     text.push_str(&steps(plan, measured));
     text.push_str("\n### Sessions that wait\n\n");
     text.push_str(&waits(&measured.waiting, measured.long));
+    text.push_str("\n### Jobs that may only read\n\n");
+    text.push_str(&compares(&measured.compared));
     text
 }
 
@@ -111,5 +118,21 @@ fn waits(waiting: &Waiting, (facts, long): (u64, Duration)) -> String {
     text.push_str(
         "\nThe mark: less than 300 ms until the program has started. What misses it is bold.\n",
     );
+    text
+}
+
+fn compares(compared: &Compared) -> String {
+    let Compared { files, took, bare } = compared;
+    let mut text = format!(
+        "A script with `sandbox: read-only`. Modes, owners and times of its folder are looked at \
+         before and after it, kept and compared; contents are not read. *More* is what it takes \
+         longer in a folder with {files} files than in an empty one; *find* asks for as much of \
+         each, twice.\n\n",
+    );
+    text.push_str(&header("", ["more, ms", "find, ms", "/ find"]));
+    let missed = took.as_secs_f64() > bare.as_secs_f64() * MAX_COMPARING_RATIO;
+    let cells = [millis(*took), millis(*bare), marked(ratio(*took, *bare), missed)];
+    row(&mut text, &format!("{files} files"), cells);
+    text.push_str("\nThe mark: at most 3 times `find`. What misses it is bold.\n");
     text
 }
