@@ -113,6 +113,11 @@ struct CompiledConfig {
 }
 
 impl AdapterConfigLoader {
+    /// The folders in which it looks.
+    pub(crate) fn folders(&self) -> &AdapterFolders {
+        &self.folders
+    }
+
     /// A loader that looks in these folders.
     pub fn new(folders: AdapterFolders) -> Self {
         Self { folders, ..Self::default() }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use coven_model::{AgentMode, PermissionLevel};
+use coven_notation::TrustedFiles;
 
 use crate::adapter::{AgentAdapter, ConfigAdapter, Options};
 use crate::config::Config;
@@ -92,6 +94,11 @@ impl AdapterRegistry {
         }
         self.made.insert(kind.to_owned(), (metadata, Arc::new(make)));
         Ok(())
+    }
+
+    /// The folder with the copies of what the project's user agreed to, if they did.
+    pub fn trusted_copy(&self) -> Option<&Path> {
+        self.loader.folders().trusted.as_deref().map(TrustedFiles::copy)
     }
 
     /// Makes an adapter of a type. Each call gives one that shares nothing with others.

@@ -15,8 +15,9 @@ use serde_json::Value;
 
 pub use format::KINDS;
 pub use parts::{
-    AttemptPlace, DeliveredInput, InterventionDecision, JobTimer, LoopVerdict, SessionCreated,
-    StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted, TimerPurpose,
+    AttemptPlace, DeliveredInput, InterventionDecision, JobConfinement, JobTimer, LoopVerdict,
+    SessionCreated, StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted,
+    TimerPurpose,
 };
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};
@@ -268,6 +269,16 @@ pub enum SessionEvent {
         /// What is not enforced, and why.
         reason: String,
     },
+    /// A job is confined: by what, what stays open to it all the same, and what is compared.
+    #[serde(rename = "task.confined")]
+    TaskConfined {
+        /// The task and attempt that this is about.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// What confines it, what does not, and what is compared.
+        #[serde(flatten)]
+        confinement: JobConfinement,
+    },
     /// The next queued input of a task is to be typed.
     #[serde(rename = "input.queued")]
     InputQueued {
@@ -370,6 +381,7 @@ impl SessionEvent {
             Self::TaskStopping { .. } => "task.stopping",
             Self::TaskReleased { .. } => "task.released",
             Self::TaskExposed { .. } => "task.exposed",
+            Self::TaskConfined { .. } => "task.confined",
             Self::InputQueued { .. } => "input.queued",
             Self::InputDecided { .. } => "input.decided",
             Self::InputDelivered { .. } => "input.delivered",

@@ -26,6 +26,11 @@ impl TrustedFiles {
         Self { base_dir: base_dir.into(), copy: copy.into(), files }
     }
 
+    /// The folder with the copies.
+    pub fn copy(&self) -> &Path {
+        &self.copy
+    }
+
     /// The files below a folder of the project, which is given as a path on the disk: each with
     /// its path on the disk and its content.
     pub fn below<'a>(

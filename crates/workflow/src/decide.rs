@@ -112,6 +112,7 @@ impl DecisionDraft {
             }
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
+            SessionInput::Confined { job, confinement } => self.confined(job, *confinement),
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
             SessionInput::Resolve { intervention, decision, .. } => {

@@ -8,7 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use coven_model::event::{InterventionDecision, JobTimer, KINDS, SessionEvent, TimerPurpose};
+use coven_model::event::{
+    InterventionDecision, JobConfinement, JobTimer, KINDS, SessionEvent, TimerPurpose,
+};
 use coven_model::{ContentDigest, InterventionChoice};
 use serde_json::{Value, json};
 
@@ -155,6 +157,21 @@ fn exposed() -> TestRun {
     told
 }
 
+/// An arbiter that is confined.
+fn confined() -> TestRun {
+    let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    told.succeed("review.r1", 1, "a finding");
+    let confinement = JobConfinement {
+        by: "Landlock 7".to_owned(),
+        open: vec!["sockets that are files".to_owned(), "UDP".to_owned()],
+        compared: Some("the metadata of 3 files before and after".to_owned()),
+    };
+    let arbiter = job("review.r1.arbiter", 1);
+    told.tell(SessionInput::Confined { job: arbiter, confinement: Box::new(confinement) });
+    told.succeed("review.r1.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
+    told
+}
+
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
@@ -178,7 +195,7 @@ fn read(name: &str) -> Vec<SessionEvent> {
 #[test]
 fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
     let mut kinds = BTreeSet::new();
-    for name in ["journal-v1", "journal-v1-stages", "journal-v1-exposed"] {
+    for name in ["journal-v1", "journal-v1-stages", "journal-v1-exposed", "journal-v1-confined"] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
         let expected = std::fs::read_to_string(path(&format!("{name}.json"))).unwrap();
@@ -196,6 +213,7 @@ fn write_the_fixtures() {
         ("journal-v1", grimoire()),
         ("journal-v1-stages", stages()),
         ("journal-v1-exposed", exposed()),
+        ("journal-v1-confined", confined()),
     ];
     for (name, told) in all {
         let lines = told.journal.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");

@@ -84,6 +84,7 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::TaskStopping { .. }
         | SessionEvent::TaskReleased { .. }
         | SessionEvent::TaskExposed { .. }
+        | SessionEvent::TaskConfined { .. }
         | SessionEvent::TimerSet { .. }
         | SessionEvent::AgentUsage { .. } => task::apply(run, event),
     }

@@ -3,7 +3,7 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{InterventionDecision, JobTimer};
+use coven_model::event::{InterventionDecision, JobConfinement, JobTimer};
 use coven_model::{
     AskedAction, AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome,
     SessionId, TaskId, TokenUsage,
@@ -65,6 +65,11 @@ pub enum SessionInput {
     Exposed {
         job: AttemptId,
         reason: String,
+    },
+    /// A job is confined, and this stays open to it.
+    Confined {
+        job: AttemptId,
+        confinement: Box<JobConfinement>,
     },
     /// What a job has used up so far, altogether.
     Used {

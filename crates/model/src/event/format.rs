@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SessionEvent;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 31] = [
+pub const KINDS: [&str; 32] = [
     "session.created",
     "session.deleted",
     "workflow.started",
@@ -35,6 +35,7 @@ pub const KINDS: [&str; 31] = [
     "task.stopping",
     "task.released",
     "task.exposed",
+    "task.confined",
     "input.queued",
     "input.decided",
     "input.delivered",

@@ -1,5 +1,7 @@
 //! What facts consist of.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -213,6 +215,29 @@ pub enum DeliveredInput {
         /// The person or program that typed it.
         by: String,
     },
+}
+
+/// What confines a job, and what does not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobConfinement {
+    /// What enforces it, with its version.
+    pub by: String,
+    /// What the job can do all the same, for people.
+    pub open: Vec<String>,
+    /// What is compared before and after, for people; nothing if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<String>,
+}
+
+impl fmt::Display for JobConfinement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "confined by {}; open to it: {}", self.by, self.open.join(", "))?;
+        match &self.compared {
+            Some(compared) => write!(f, "; compared: {compared}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What a timer is for.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coven_adapters::{AdapterFolders, AdapterRegistry};
@@ -95,6 +95,11 @@ impl WorkflowExecutor {
     /// The adapters, as they are now.
     pub(crate) fn registry(&self) -> Arc<AdapterRegistry> {
         self.shared.registry.read().clone()
+    }
+
+    /// The folder with the copies of what the project's user agreed to, if they did.
+    pub(super) fn trusted_copy(&self) -> Option<PathBuf> {
+        self.registry().trusted_copy().map(Path::to_owned)
     }
 
     /// Who answers without a person, as it is now.

@@ -351,10 +351,13 @@ impl RunningJob {
         }
         let details = self.details.clone();
         match blocking(move || details.begin(started)).await {
-            Ok(BegunJob { runner, adapter, exposure }) => {
+            Ok(BegunJob { runner, adapter, exposure, confinement }) => {
                 self.slot.iter().for_each(SlotRequest::started);
                 if let Some(reason) = exposure {
                     self.tell(SessionInput::Exposed { job: self.id(), reason }).await;
+                }
+                if let Some(confinement) = confinement.map(Box::new) {
+                    self.tell(SessionInput::Confined { job: self.id(), confinement }).await;
                 }
                 self.follow(runner, &adapter, orders).await;
             }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use coven_model::event::SessionEvent;
-use coven_model::view::HistoryKind;
+use coven_model::view::{HistoryEntry, HistoryKind};
 use coven_model::{JobOutcome, SessionView, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
 use coven_runtime::sandbox::Enforcement;
@@ -234,4 +234,10 @@ async fn an_arbiter_that_only_looks_has_touched_nothing() {
     assert_eq!(outcome.touched, [] as [&str; 0]);
     let exposed = view.history.iter().any(|entry| entry.text.contains("was to be confined"));
     assert_eq!(exposed, !confines(), "{:#?}", view.history);
+    let told = |entry: &&HistoryEntry| {
+        ["confined by Landlock", "sockets that are files", "UDP", "modes, owners and times of"]
+            .iter()
+            .all(|part| entry.text.contains(part))
+    };
+    assert_eq!(view.history.iter().filter(told).count(), usize::from(confines()));
 }

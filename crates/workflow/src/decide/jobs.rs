@@ -1,6 +1,8 @@
 //! What jobs and timers report: that a job started, ended or is lost, and that it is time.
 
-use coven_model::event::{JobTimer, SessionEvent, StopCause, TaskEnded, TaskRole, TimerPurpose};
+use coven_model::event::{
+    JobConfinement, JobTimer, SessionEvent, StopCause, TaskEnded, TaskRole, TimerPurpose,
+};
 use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskStatus, TokenUsage};
 use serde_json::Value;
 
@@ -80,6 +82,13 @@ impl DecisionDraft {
     pub(super) fn exposed(&mut self, job: AttemptId, reason: String) {
         if self.run().and_then(|run| run.live(&job)).is_some_and(|live| !live.exposed) {
             self.record(SessionEvent::TaskExposed { job, reason });
+        }
+    }
+
+    /// Told once, however often it is seen.
+    pub(super) fn confined(&mut self, job: AttemptId, confinement: JobConfinement) {
+        if self.run().and_then(|run| run.live(&job)).is_some_and(|live| !live.confined) {
+            self.record(SessionEvent::TaskConfined { job, confinement });
         }
     }
 

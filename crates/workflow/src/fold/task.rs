@@ -28,6 +28,9 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
             run.kept.remove(&job.task);
         }
         SessionEvent::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
+        SessionEvent::TaskConfined { job, .. } => {
+            change_live(run, job, |live| live.confined = true);
+        }
         SessionEvent::TimerSet { timer, due } => set_timer(run, timer, *due),
         SessionEvent::AgentUsage { job, usage } => {
             change_live(run, job, |live| live.usage = *usage);

@@ -109,6 +109,9 @@ pub struct LiveJob {
     /// Whether it was told that something of its confinement is not enforced.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub exposed: bool,
+    /// Whether it was told what stays open to it in its confinement.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub confined: bool,
 }
 
 /// A text on its way to an agent.
@@ -164,6 +167,7 @@ impl LiveJob {
             seen: 0,
             usage: TokenUsage::default(),
             exposed: false,
+            confined: false,
         }
     }
 

@@ -82,6 +82,9 @@ impl RunHistory {
             SessionEvent::TaskExposed { job, reason } => {
                 self.add(self.now, Progress, Some(&job.task), reason);
             }
+            SessionEvent::TaskConfined { job, confinement } => {
+                self.add(self.now, Progress, Some(&job.task), &confinement.to_string());
+            }
             SessionEvent::InputQueued { job, text, .. }
             | SessionEvent::InputDelivered {
                 job, input: DeliveredInput::Typed { text, .. }, ..

@@ -4,7 +4,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::{folder, listed, pipe, release, script, until};
+use coven_runtime::sandbox::scopes_signals;
+use serde_json::json;
+
+use super::sandboxed::{JUDGED, left_in_scratch};
+use super::{coven_in, folder, listed, pipe, release, script, until};
 use crate::home::Home;
 
 /// A step whose agent is the project's own.
@@ -99,6 +103,35 @@ fn a_script_beside_an_adapter_that_changed_after_it_was_trusted_does_not_run() {
     home.kill_daemon();
     home.run(USES, &[]);
     assert!(!ran(&home).contains("evil"), "{}", ran(&home));
+}
+
+/// The copy lies in the state folder, which is hidden from confined jobs but for this.
+#[test]
+fn a_confined_job_reads_and_runs_the_copy_of_its_adapter_and_of_no_other_project() {
+    let home = Home::new();
+    let other = folder(&home, "other/.coven/adapters/mine");
+    fs::write(other.join("config.json"), adapter("sh", &["-c", "echo other-secret"])).unwrap();
+    coven_in(&home, &home.path("other"), &["trust", "--yes"]).ok();
+    let headless = json!({"promptPosition": "last", "transcript": "text", "stdin": "null"});
+    let config = json!({
+        "schemaVersion": 1,
+        "command": "./.coven/adapters/judge/run.sh",
+        "modes": {"headless": headless},
+        "permissions": {"read-only": []},
+    });
+    home.write(".coven/adapters/judge/config.json", &config.to_string());
+    // The pattern is not what it finds, because the script has a copy too.
+    let seen = format!("grep -rhos other-secre[t] {}/state/coven/trusted", home.root().display());
+    let run =
+        format!("#!/bin/sh\n{seen} > \"$TMPDIR/report\"\n. \"$(dirname \"$0\")/verdict.sh\"\n");
+    program(&home, ".coven/adapters/judge/run.sh", &run);
+    let verdict = "echo '{\"verdict\": \"done\", \"reason\": \"fine\"}'\n";
+    home.write(".coven/adapters/judge/verdict.sh", verdict);
+    home.coven(&["trust", "--yes"]).ok();
+    home.run(JUDGED, &[]).ok();
+    if scopes_signals() {
+        assert_eq!(left_in_scratch(&home, "report"), "", "it read the copy of another project");
+    }
 }
 
 /// A grimoire that events start.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::{Durability, OpenFolder};
-use coven_model::event::AttemptPlace;
+use coven_model::event::{AttemptPlace, JobConfinement};
 use coven_model::{AgentMode, ExitCodes, JobOutcome, JobWork, ProcessEnding, TerminalSize};
 use coven_runner::{
     AgentRunner, AgentTask, FoundAgent, HeadlessRunner, OkCodes, TaskPlace, finished, past,
@@ -52,6 +52,7 @@ pub(super) struct BegunJob {
     pub(super) adapter: Arc<dyn AgentAdapter>,
     /// What of its confinement is not enforced.
     pub(super) exposure: Option<String>,
+    pub(super) confinement: Option<JobConfinement>,
 }
 
 /// Why no process is followed.
@@ -107,14 +108,14 @@ impl JobDetails {
         let not_started =
             |error| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let adapter = self.adapter().map_err(not_started)?;
-        let runner = if started {
-            self.take_up(&adapter)
+        let (runner, looked_at) = if started {
+            (self.take_up(&adapter)?, self.looked_at_before())
         } else {
-            self.look_before(&*adapter);
-            self.launch(&adapter)
+            let looked_at = self.look_before(&*adapter);
+            (self.launch(&adapter)?, looked_at)
         };
-        let runner = runner?;
-        Ok(BegunJob { runner, adapter, exposure: self.exposure() })
+        let exposure = self.exposure(looked_at);
+        Ok(BegunJob { runner, adapter, exposure, confinement: self.confinement(looked_at) })
     }
 
     pub(super) fn cwd(&self) -> PathBuf {

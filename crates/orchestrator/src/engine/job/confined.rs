@@ -6,22 +6,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use coven_adapters::AgentAdapter;
+use coven_model::event::JobConfinement;
 use coven_model::{ConfineMode, JobOutcome, JobWork, PermissionLevel, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
 use coven_runtime::hold::HolderFolder;
-use coven_runtime::sandbox::Enforcement;
+use coven_runtime::sandbox::{Enforcement, PORTS_ABI, SCOPES_ABI, TRUNCATION_ABI};
 
 use super::begin::COMMAND_ADAPTER;
-use super::picture::{self, FolderMetadata};
+use super::picture::{self, FolderMetadata, PictureSize};
 use super::{JobDetails, PRIVATE_MODE};
 use coven_folder::best_effort;
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
 pub(super) const SCRATCH_FOLDER: &str = "scratch";
-
-/// The oldest version of Landlock that keeps a process from emptying files.
-const TRUNCATION_ABI: i32 = 3;
 
 /// The ports of web servers, where models are.
 const WEB_PORTS: [u16; 2] = [80, 443];
@@ -90,8 +88,16 @@ impl JobDetails {
         }
         write.retain(|path| path.exists());
         let hide = self.hidden(home.as_deref());
-        let show = vec![self.attempt.path().to_owned(), self.cwd()];
+        let mut show = vec![self.attempt.path().to_owned(), self.cwd()];
+        show.extend(self.trusted_copy());
         Some(Confined { signals_only: false, write, hide, show, ports: self.ports(adapter) })
+    }
+
+    /// The copy of what the project brings along, from which an adapter of the project starts its
+    /// program and its scripts. It lies in the state folder.
+    fn trusted_copy(&self) -> Option<PathBuf> {
+        let JobWork::Agent(_) = &self.spec.work else { return None };
+        self.executor.trusted_copy()
     }
 
     /// What a confined job may not read: the state folder, where other jobs have theirs, and keys.
@@ -127,13 +133,24 @@ impl JobDetails {
 
     /// Takes a picture of the working folder of a job that may only read, and keeps it in the
     /// attempt's folder: the process that sees the job's end may be another one.
-    pub(super) fn look_before(&self, adapter: &dyn AgentAdapter) {
+    pub(super) fn look_before(&self, adapter: &dyn AgentAdapter) -> Option<PictureSize> {
         if self.spec.sandbox != SandboxMode::ReadOnly {
-            return;
+            return None;
         }
         let picture = FolderMetadata::take(&self.cwd(), &self.not_compared(adapter));
         // Without a picture nothing is compared, which the start of the job tells.
-        best_effort("keep what a job's folder looked like", picture.save(self.attempt.folder()));
+        let saved = picture.save(self.attempt.folder());
+        let size = saved.is_ok().then(|| picture.size());
+        best_effort("keep what a job's folder looked like", saved);
+        size
+    }
+
+    /// How much the picture has that was kept when the job began.
+    pub(super) fn looked_at_before(&self) -> Option<PictureSize> {
+        if self.spec.sandbox != SandboxMode::ReadOnly {
+            return None;
+        }
+        FolderMetadata::load(self.attempt.folder()).map(|picture| picture.size())
     }
 
     /// Adds to an outcome what changed while the job ran, if it was not to change anything.
@@ -156,17 +173,17 @@ impl JobDetails {
     }
 
     /// What of its confinement is not enforced, if that is so.
-    pub(super) fn exposure(&self) -> Option<String> {
+    pub(super) fn exposure(&self, looked_at: Option<PictureSize>) -> Option<String> {
         if self.spec.sandbox == SandboxMode::Off {
             return None;
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
         if self.spec.sandbox == SandboxMode::ReadOnly {
-            match FolderMetadata::load(self.attempt.folder()) {
+            match looked_at {
                 None => reasons.push("the metadata of its files is not compared".to_owned()),
-                Some(picture) if picture.capped => reasons.push(format!(
+                Some(size) if size.capped => reasons.push(format!(
                     "its folder has too many files: only the first {} are compared",
-                    picture.len()
+                    size.files
                 )),
                 Some(_) => {}
             }
@@ -174,6 +191,45 @@ impl JobDetails {
         let is_exposed = !reasons.is_empty();
         is_exposed.then(|| format!("it was to be confined, but {}", reasons.join(", and ")))
     }
+
+    /// What confines it, what stays open to it all the same, and what is compared. Nothing where
+    /// nothing confines it, which is told as its exposure.
+    pub(super) fn confinement(&self, looked_at: Option<PictureSize>) -> Option<JobConfinement> {
+        if self.spec.sandbox == SandboxMode::Off {
+            return None;
+        }
+        let Some(Enforcement::Files { abi }) = self.enforced() else { return None };
+        let compared = looked_at.map(|size| {
+            format!(
+                "modes, owners and times of {} files and folders, before and after; the kernel \
+                 keeps it from changing their contents",
+                size.files
+            )
+        });
+        let open = left_open(abi, self.spec.sandbox == SandboxMode::ReadOnly);
+        Some(JobConfinement { by: format!("Landlock {abi}"), open, compared })
+    }
+}
+
+/// What a confined process can do all the same, with this version of Landlock.
+fn left_open(abi: i32, has_ports: bool) -> Vec<String> {
+    let tcp = if has_ports {
+        (abi < PORTS_ABI).then_some("TCP connections to every port")
+    } else {
+        Some("TCP connections")
+    };
+    let always = [
+        "reading everything but the state folder and ~/.ssh",
+        "sockets that are files",
+        "UDP",
+        "modes, owners, times and extended attributes of files",
+    ];
+    let lacking = [
+        tcp,
+        (abi < TRUNCATION_ABI).then_some("emptying files"),
+        (abi < SCOPES_ABI).then_some("signals and abstract sockets"),
+    ];
+    always.into_iter().chain(lacking.into_iter().flatten()).map(str::to_owned).collect()
 }
 
 /// What the kernel lets a confined process do that it is not to do.
@@ -212,5 +268,20 @@ mod tests {
         assert!(unenforced(Enforcement::Nothing).unwrap().contains("has no Landlock"));
         assert!(unenforced(Enforcement::Files { abi: 2 }).unwrap().contains("version 2"));
         assert_eq!(unenforced(Enforcement::Files { abi: 3 }), None);
+    }
+
+    #[test]
+    fn what_stays_open_depends_on_the_version_and_on_the_sandbox() {
+        let has = |open: &[String], what: &str| open.iter().any(|item| item.contains(what));
+        let oldest = left_open(1, true);
+        for what in ["TCP", "UDP", "emptying", "signals", "sockets that are files", "modes"] {
+            assert!(has(&oldest, what), "{what}: {oldest:?}");
+        }
+        let newest = left_open(7, true);
+        for what in ["TCP", "emptying", "signals"] {
+            assert!(!has(&newest, what), "{what}: {newest:?}");
+        }
+        assert!(has(&newest, "UDP") && has(&newest, "reading everything but"), "{newest:?}");
+        assert!(has(&left_open(7, false), "TCP"), "a workspace job connects to every port");
     }
 }

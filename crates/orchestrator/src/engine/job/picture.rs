@@ -38,6 +38,14 @@ pub(super) struct FolderMetadata {
     /// The paths are bytes, because comparing them part by part takes longer than all the rest.
     entries: BTreeMap<Vec<u8>, FileMetadata>,
     /// There was more than was looked at.
+    capped: bool,
+}
+
+/// How much a picture has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PictureSize {
+    pub(super) files: usize,
+    /// There was more than was looked at.
     pub(super) capped: bool,
 }
 
@@ -154,9 +162,8 @@ impl FolderMetadata {
         picture
     }
 
-    /// How many files and folders it has.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    pub(super) fn size(&self) -> PictureSize {
+        PictureSize { files: self.entries.len(), capped: self.capped }
     }
 
     /// What differs, in words. Where the job was `confined`, only what that allowed it to change.

@@ -1,6 +1,6 @@
 //! Agents that ask, turn idle, and are told more than once.
 
-use coven_model::event::{InterventionDecision, SessionEvent, StopCause};
+use coven_model::event::{InterventionDecision, JobConfinement, SessionEvent, StopCause};
 use coven_model::{
     ContentDigest, HandlerName, InterventionChoice, InterventionKind, JobOutcome, ProcessEnding,
     TaskStatus, WorkflowStatus,
@@ -362,6 +362,22 @@ fn that_a_job_is_not_confined_is_told_once() {
     assert_eq!(told.kinds(exposed()), [] as [&str; 0]);
     told.succeed("review.r1.arbiter", 1, r#"{"verdict": "done", "reason": "clean"}"#);
     assert_eq!(told.kinds(exposed()), [] as [&str; 0]);
+}
+
+#[test]
+fn what_stays_open_to_a_confined_job_is_told_once() {
+    let mut told = TestRun::begin(plan(vec![agent_loop("review", 1, OnLimit::Block)]), json!({}));
+    told.succeed("review.r1", 1, "x");
+    let confined = || SessionInput::Confined {
+        job: job("review.r1.arbiter", 1),
+        confinement: Box::new(JobConfinement {
+            by: "Landlock 7".to_owned(),
+            open: vec!["UDP".to_owned()],
+            compared: None,
+        }),
+    };
+    assert_eq!(told.kinds(confined()), ["task.confined"]);
+    assert_eq!(told.kinds(confined()), [] as [&str; 0]);
 }
 
 #[test]
