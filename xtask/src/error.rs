@@ -27,6 +27,8 @@ pub(crate) enum Error {
     Metadata(#[from] serde_json::Error),
     #[error("the real agents were not all driven, or not all well")]
     RealAgents(#[from] crate::real_agents::RealAgentsProblem),
+    #[error("{0} attack(s) broke something, as said above")]
+    Attacks(usize),
     #[error("tidy found {0} problem(s), listed above")]
     Untidy(usize),
     #[error("no fuzz target is called `{name}`; there are: {known}")]

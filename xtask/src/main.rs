@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores talk to the terminal")]
 
+mod attack;
 mod bench;
 mod browser;
 mod cargo;
@@ -46,6 +47,8 @@ enum Verb {
     Fuzz(fuzz::Args),
     /// Kill creators, holders and hostile processes hundreds of times
     Soak(soak::Args),
+    /// Attack the built program in ways that need root, namespaces, sshd or a browser
+    Attack(attack::Args),
     /// Install the real agent CLIs and drive them offline; writes docs/real-agents.md
     RealAgents(real_agents::Args),
     /// Hold the API against its document with made-up requests
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Fuzz(args) => fuzz::run(&args),
         Verb::Soak(args) => soak::run(&args),
+        Verb::Attack(args) => attack::run(&args),
         Verb::RealAgents(args) => real_agents::run(&args),
         Verb::Schemathesis(args) => schemathesis::run(&args),
         Verb::Upgrade(args) => upgrade::run(&args),

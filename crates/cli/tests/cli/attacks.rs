@@ -18,6 +18,7 @@ mod journal;
 mod links;
 mod listing;
 mod opening;
+mod outside;
 mod owner;
 mod plant;
 mod processes;

@@ -39,7 +39,7 @@ fn judge(home: &Home, script: &str) {
 }
 
 /// Runs a loop whose arbiter is the script, and gives what it printed into its report.
-fn judged(home: &Home, script: &str) -> String {
+pub(super) fn judged(home: &Home, script: &str) -> String {
     let verdict = "echo '{\"verdict\": \"done\", \"reason\": \"fine\"}'";
     judge(home, &format!("{{\n{script}\n}} > \"$TMPDIR/report\" 2>&1\n{verdict}\n"));
     home.run(JUDGED, &[]).ok();

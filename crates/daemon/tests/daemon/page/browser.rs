@@ -53,9 +53,11 @@ impl Browser {
             .expect("chromedriver is needed: `cargo xtask test` installs it, or install Chromium and its driver");
         let port = port_of(&mut driver);
         let mut browser = Self { driver, port, session: String::new(), profile };
+        // Root cannot have the browser's own sandbox, and most machines that test have no more.
+        let sandbox = std::env::var_os("COVEN_BROWSER_SANDBOX").is_some();
         let arguments = [
             "--headless=new".to_owned(),
-            "--no-sandbox".to_owned(),
+            if sandbox { "--disable-gpu" } else { "--no-sandbox" }.to_owned(),
             "--disable-dev-shm-usage".to_owned(),
             "--disable-breakpad".to_owned(),
             "--hide-scrollbars".to_owned(),
