@@ -156,7 +156,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         |attack: &&Attack| args.only.as_ref().is_none_or(|part| attack.what.contains(part));
     let chosen: Vec<&Attack> = ATTACKS.iter().filter(wanted).collect();
     if args.list {
-        chosen.iter().for_each(|attack| println!("{}", attack.what));
+        for attack in chosen {
+            println!("{}", attack.what);
+        }
         return Ok(());
     }
     let programs = build()?;

@@ -37,7 +37,11 @@ impl Drop for Ended {
 /// The program where other users can start it too.
 fn copied_program(folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
-    fs::copy(env!("CARGO_BIN_EXE_coven"), &program).unwrap();
+    // By another process: a child that another test starts meanwhile would have our descriptor of
+    // the file open for writing, and the program could not be started until it is gone.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_coven")).arg(&program);
+    assert!(copy.status().unwrap().success());
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     program
 }
@@ -306,8 +310,8 @@ fn sshd_alone() {
     let log = fs::read_to_string(home.path("sshd/log")).unwrap_or_default();
     assert_eq!((said.code, home.names().len()), (0, 1), "{said:?} {log}");
     // A job that may write its folder does not read the key; one that only reads has no port either.
-    let line = ssh.join(" ");
-    let escape = format!("{line} touch {} 2>&1 || true", home.path("escaped").display());
+    let opens = ssh.join(" ");
+    let escape = format!("{opens} touch {} 2>&1 || true", home.path("escaped").display());
     let step =
         script("confined", &escape).replace("type: script", "type: script\n    sandbox: workspace");
     home.run(&step, &[]).ok();
