@@ -87,8 +87,8 @@ fn what_a_killed_holder_left_is_ended_before_anybody_is_judged() {
 }
 
 /// What has no control group of its own: it is confined.
-fn ungrouped() -> Option<Sandbox> {
-    Some(Sandbox { signals_only: true, ..Sandbox::default() })
+fn ungrouped() -> Sandbox {
+    Sandbox { signals_only: true, ..Sandbox::default() }
 }
 
 /// The orphan was never seen below its holder, and no environment names its job.
@@ -142,7 +142,7 @@ fn a_control_group_goes_with_its_job_and_what_is_in_it() {
 /// The same for what is known by nothing else.
 #[test]
 fn what_a_killed_holder_left_unseen_is_known_by_its_limit() {
-    let mut job = RegisteredJob::start(ORPHAN, ungrouped());
+    let mut job = RegisteredJob::start(ORPHAN, Some(ungrouped()));
     let pid = job.printed_pid();
     kill_holder(&job.config);
     let orphan = Identity::of(pid).expect("the orphan lives");
