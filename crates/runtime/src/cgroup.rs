@@ -8,12 +8,17 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use coven_folder::best_effort;
 use serde::{Deserialize, Serialize};
 
 use crate::machine;
 use crate::processes::Identity;
+
+/// How long a process that has ended may still count as one of its group. The kernel takes it out a
+/// moment after its end is told.
+const LAST_TASK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The group of one job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,8 +79,14 @@ impl JobCgroup {
 
     /// Removes it, if nothing runs in it any more.
     pub(crate) fn remove(&self) {
+        let deadline = Instant::now() + LAST_TASK_TIMEOUT;
         for folder in self.folders().iter().rev() {
-            best_effort("remove a control group", fs::remove_dir(folder));
+            let mut removed = fs::remove_dir(folder);
+            while is_busy(&removed) && Instant::now() < deadline {
+                std::thread::yield_now();
+                removed = fs::remove_dir(folder);
+            }
+            best_effort("remove a control group", removed);
         }
     }
 
@@ -93,6 +104,11 @@ impl JobCgroup {
         }
         found
     }
+}
+
+fn is_busy(removed: &io::Result<()>) -> bool {
+    let busy = Some(rustix::io::Errno::BUSY.raw_os_error());
+    matches!(removed, Err(error) if error.raw_os_error() == busy)
 }
 
 fn may_write(path: &Path) -> bool {
