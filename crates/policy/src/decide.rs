@@ -4,13 +4,10 @@
 use coven_model::AwaitingKind;
 
 use crate::rules::{
-    EffectivePolicies, PartRuling, PolicyDecision, PolicyLayer, PolicyRule, RuleEffect,
+    EffectivePolicies, PartRuling, PolicyDecision, PolicyLayer, PolicyRule, RuleEffect, SHELL_TOOL,
 };
 use crate::shell::{CommandPart, PartKind, parts};
 use crate::{AgentQuestion, Policy};
-
-/// The tool whose approvals are about commands.
-const SHELL_TOOL: &str = "shell";
 
 /// What a rule is held against.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +34,9 @@ const UNKNOWN_TOOL: &str = "the rule is about a tool, and the tool of this quest
 const UNKNOWN_COMMAND: &str =
     "the rule is about a command, and the command of this question is not known";
 
+const UNREAD_COMMAND: &str =
+    "the rule allows it, and what cannot be read as a command from the agent's screen is asked";
+
 impl EffectivePolicies {
     /// Decides a question.
     ///
@@ -58,7 +58,7 @@ impl EffectivePolicies {
     ///
     /// When no rule matches, a person is asked. These are always asked, whatever the rules say: an
     /// approval of which a part is not on the screen, and one that a rule would allow by what
-    /// `matches` finds somewhere; a dialog that the adapter does not know, because allowing it
+    /// `matches` finds somewhere; an approval whose command cannot be read or taken apart; a dialog that the adapter does not know, because allowing it
     /// would press Enter blindly; and a decision that the question does not offer.
     ///
     /// A rule that denies or asks for a `tool` or a `command` also applies when that cannot be
@@ -173,6 +173,11 @@ impl Policy {
                     let reason = "the rule allows by `matches`, which finds its words anywhere; \
                                   write `command`";
                     decide(RuleEffect::Ask, Some(reason))
+                }
+                (RuleMatch::Yes, ruling)
+                    if ruling.answers_yes() && matches!(unit, DecisionUnit::Unread) =>
+                {
+                    decide(RuleEffect::Ask, Some(UNREAD_COMMAND))
                 }
                 (RuleMatch::Yes, ruling) => decide(ruling.clone(), rule.reason.as_deref()),
                 (RuleMatch::Unknown(why), RuleEffect::Deny | RuleEffect::Ask) => {

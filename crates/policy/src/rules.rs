@@ -10,6 +10,9 @@ use crate::pattern::WholePattern;
 use crate::shell::{CommandPart, PartKind};
 use crate::{AgentQuestion, Policy};
 
+/// The tool whose approvals are about commands.
+pub(crate) const SHELL_TOOL: &str = "shell";
+
 /// What a rule says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RuleEffect {
@@ -147,6 +150,21 @@ impl PolicyRule {
     /// Whether it goes by what is found somewhere in what an agent shows, and by nothing else.
     pub(crate) fn finds_on_screen(&self) -> bool {
         self.matches.is_some() && !self.is_about_commands()
+    }
+
+    /// Whether it allows approvals without a word about commands. Those whose command is not known
+    /// are asked instead.
+    pub(crate) fn allows_unread_approvals(&self) -> bool {
+        let approvals =
+            self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&AwaitingKind::Approval));
+        let shell =
+            self.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == SHELL_TOOL));
+        self.ruling.answers_yes()
+            && approvals
+            && shell
+            && self.dialogs.is_none()
+            && self.matches.is_none()
+            && !self.is_about_commands()
     }
 
     /// Whether it says that an approval it finds on the screen is allowed.

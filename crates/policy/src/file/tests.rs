@@ -139,7 +139,7 @@ fn two_rules_cannot_have_one_name() {
 fn rules_that_never_decide_are_warned_about() {
     assert_snapshot!(warned(
         "version: 1\nrules:\n- kind: [question, choice]\n  decision: allow\n- decision: ask\n- adapter: claude\n  decision: allow\n"
-    ), @r"
+    ), @"
     warning[impossible-decision]: a question or a choice does not offer to allow
      --> policy.yaml:4:13
       |
@@ -160,6 +160,14 @@ fn rules_that_never_decide_are_warned_about() {
       |   -------- this rule is about every question
       |
       = help: put rules that are about less before it
+
+    warning[asks-unread]: an approval whose command cannot be read from the agent's screen, or cannot be taken apart, is asked although this rule allows it
+     --> policy.yaml:7:13
+      |
+    7 |   decision: allow
+      |             ^^^^^
+      |
+      = help: `command: …` says which commands are allowed
     ");
 }
 

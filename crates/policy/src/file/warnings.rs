@@ -41,6 +41,12 @@ pub(super) fn check(
             let problem = FileProblem::warning("open-command", place("command"), message);
             problems.push(problem.help("begin with the name of a program: `cargo test( .*)?`"));
         }
+        if rule.allows_unread_approvals() {
+            let message = "an approval whose command cannot be read from the agent's screen, or \
+                           cannot be taken apart, is asked although this rule allows it";
+            let problem = FileProblem::warning("asks-unread", place("decision"), message);
+            problems.push(problem.help("`command: …` says which commands are allowed"));
+        }
         let wrong = |kinds: &Vec<AwaitingKind>| !kinds.contains(&AwaitingKind::Approval);
         if rule.is_about_commands() && rule.kinds.as_ref().is_some_and(wrong) {
             let message = "only an approval has a command, and this rule is about no approval";

@@ -55,6 +55,20 @@ fn said(policies: &EffectivePolicies, question: &AgentQuestion<'_>) -> String {
     format!("{} by {}: {}", decision.ruling, decision.decided_by(), decision.reason)
 }
 
+/// A rule that is about everything says nothing about a command that nobody could read.
+#[test]
+fn what_cannot_be_read_is_asked_even_if_everything_is_allowed() {
+    let policies = user("- name: all\n  decision: allow\n");
+    assert_snapshot!(decided(&policies, &["Run it?"]), @"ask by policy:user:all: the rule allows it, and what cannot be read as a command from the agent's screen is asked");
+    assert_snapshot!(decided_command(&policies, "cargo test \""), @"ask by policy:user:all: the rule allows it, and what cannot be read as a command from the agent's screen is asked");
+    assert_snapshot!(decided_command(&policies, "cargo test"), @"allow by policy:user:all: ");
+    let edit = tool("edit");
+    let question = AgentQuestion { action: &edit, ..APPROVAL };
+    assert_snapshot!(said(&policies, &question), @"allow by policy:user:all: ");
+    let answers = user("- name: yes\n  decision: {answer: y}\n");
+    assert_snapshot!(decided(&answers, &["Run it?"]), @"ask by policy:user:yes: the rule allows it, and what cannot be read as a command from the agent's screen is asked");
+}
+
 #[test]
 fn the_first_rule_that_matches_decides_and_is_named_with_its_reason() {
     let policies = user(
@@ -109,7 +123,7 @@ fn a_project_can_make_the_users_word_stricter_and_nothing_else() {
     let table = words[..5].iter().flat_map(|user| {
         words.iter().filter(|project| **project != "{answer: mine}").map(move |project| {
             let policies = EffectivePolicies { user: rule(user), project: rule(project) };
-            let decision = policies.decide(&APPROVAL);
+            let decision = policies.decide(&AgentQuestion { action: &tool("edit"), ..APPROVAL });
             let layer = decision.layer.unwrap();
             format!("{user:15} {project:17} -> {} ({layer})", decision.ruling)
         })
@@ -217,7 +231,7 @@ fn a_decision_becomes_a_fact_that_says_who_and_why() {
     assert_eq!(fact.by, "policy:user:no");
     assert_eq!((fact.why.as_str(), fact.text.as_deref()), ("Not here.", Some("Not here.")));
     let policies = user("- {decision: {answer: \"2\"}}\n");
-    let fact = policies.decide(&APPROVAL).to_decision().unwrap();
+    let fact = policies.decide(&AgentQuestion { action: &tool("edit"), ..APPROVAL }).to_decision().unwrap();
     assert_eq!((fact.choice, fact.text.as_deref()), (InterventionChoice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
     assert_eq!(EffectivePolicies::default().decide(&APPROVAL).to_decision(), None);
