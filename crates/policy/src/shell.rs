@@ -19,7 +19,18 @@ const MAX_COMMAND_BYTES: usize = 4096;
 const MAX_NESTING: usize = 16;
 
 /// How many words may open something, which bounds the recursion of the parser.
-const MAX_OPENINGS: usize = 48;
+const MAX_OPENINGS: usize = 24;
+
+/// How many pairs of opening parentheses there may be. The parser takes twice the time for each
+/// more: hours for forty.
+const MAX_DOUBLE_PARENTHESES: usize = 2;
+
+/// How many expansions there may be that are more than `${NAME}`. The time of the parser multiplies
+/// with each that stands in another.
+const MAX_EXPANSIONS: usize = 2;
+
+/// How often `case` may stand there. The parser takes twice the time for each that stands in another.
+const MAX_CASES: usize = 4;
 
 /// The words and signs with which the parser begins to recurse.
 const OPENINGS: [&str; 11] =
@@ -86,11 +97,34 @@ fn parsed(text: &str) -> Result<brush_parser::ast::Program, UnreadCommand> {
         .map_err(|_| UnreadCommand("it is not a command that can be parsed"))
 }
 
+/// Whether `<<` stands anywhere, which is not the `<<<` of a here-string. The parser takes memory
+/// without end for here-documents in a substitution, without a delimiter, and behind each other.
+fn has_here_document(command: &str) -> bool {
+    let others = |c: char| c != '<';
+    command.split(others).any(|signs| signs.len() > 1 && signs.len() != "<<<".len())
+}
+
+/// Whether what follows `${` is a name and nothing else.
+fn is_plain_variable(rest: &str) -> bool {
+    let name = rest.split('}').next().unwrap_or_default();
+    name.len() < rest.len()
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
 /// Refuses what looks different from what it is, and what the parser should not be given.
 fn readable(command: &str) -> Result<(), UnreadCommand> {
-    // The parser takes memory without end for a here-document within a substitution.
-    if command.contains("<<") && command.contains(['$', '`', '(', '{', '[', '!']) {
-        return Err(UnreadCommand("it has a here-document beside a substitution"));
+    if has_here_document(command) {
+        return Err(UnreadCommand("it has a here-document"));
+    }
+    // The parser tries each of these as arithmetic and as two subshells, with all that it contains.
+    let pairs = command.as_bytes().windows(2).filter(|pair| pair == b"((").count();
+    if pairs > MAX_DOUBLE_PARENTHESES {
+        return Err(UnreadCommand("it has too many double parentheses"));
+    }
+    let expansions = command.split("${").skip(1).filter(|rest| !is_plain_variable(rest)).count();
+    if expansions > MAX_EXPANSIONS {
+        return Err(UnreadCommand("it expands too many variables in other than the plain way"));
     }
     if command.len() > MAX_COMMAND_BYTES {
         return Err(UnreadCommand("it is too long"));
@@ -109,8 +143,11 @@ fn readable(command: &str) -> Result<(), UnreadCommand> {
     if command.contains("\\\n") || command.ends_with('\\') {
         return Err(UnreadCommand("a line of it ends with a backslash"));
     }
-    let words = command.split(|c: char| !c.is_alphanumeric());
-    let openings = words.filter(|word| OPENINGS.contains(word)).count();
+    let words = || command.split(|c: char| !c.is_alphanumeric());
+    if words().filter(|word| *word == "case").count() > MAX_CASES {
+        return Err(UnreadCommand("it distinguishes too many cases"));
+    }
+    let openings = words().filter(|word| OPENINGS.contains(word)).count();
     let signs = command.chars().filter(|c| matches!(c, '(' | '{' | '!' | '[')).count();
     if openings + signs > MAX_OPENINGS {
         return Err(UnreadCommand("it is nested too deeply"));

@@ -105,11 +105,50 @@ fn what_is_not_what_it_looks_like_is_not_taken_apart() {
     }
 }
 
-/// The parser takes memory without end for these.
+/// The parser takes memory without end for some of these.
 #[test]
-fn a_here_document_within_a_substitution_is_not_read() {
-    for command in ["$( (; << ))case x in ", "$(<< )x) ", "${<<''}}{ <<{ ", "`<<a`", "cat <(<<a)"] {
-        assert!(parts(command).is_err(), "{command}");
+fn a_here_document_is_not_read() {
+    for command in [
+        "$( (; << ))case x in ",
+        "$(<< )x) ",
+        "${<<''}}{ <<{ ",
+        "`<<a`",
+        "cat <(<<a)",
+        "<<-\"\"; then ",
+        "while ''<<\"\"<<-time <<\"\"<<-time ",
+        "x <<<< a",
+    ] {
+        assert_eq!(parts(command), Err(UnreadCommand("it has a here-document")), "{command}");
+    }
+    assert!(parts("cargo test <<< x").is_ok());
+}
+
+/// The parser takes hours for these, found by trying random commands.
+#[test]
+fn what_the_parser_does_not_come_back_from_is_not_given_to_it() {
+    let begin = std::time::Instant::now();
+    for (unit, times) in [
+        ("((", 20),
+        ("((=~", 20),
+        ("((-oa b((", 11),
+        ("$((", 20),
+        ("${x:-", 18),
+        ("${a[{a,b}", 12),
+        ("case x in x) ", 23),
+        ("case x in x) :\n", 23),
+        ("case x in (x) ", 12),
+    ] {
+        let command = unit.repeat(times);
+        assert!(parts(&command).is_err(), "{command}");
+    }
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    // What people write is still read.
+    for command in [
+        "cp ${A}/x ${B}/y ${C}/z ${D}/${E}",
+        "echo $((1 + 2)) $((3 + 4))",
+        "case $A in a) cargo test;; b) cargo check;; esac",
+    ] {
+        assert!(parts(command).is_ok(), "{command} → {}", shown(command));
     }
 }
 
