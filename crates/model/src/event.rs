@@ -16,7 +16,8 @@ use serde_json::Value;
 pub use format::KINDS;
 pub use parts::{
     AttemptPlace, DeliveredInput, InterventionDecision, JobConfinement, JobTimer, LoopVerdict,
-    SessionCreated, StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole, TaskStarted,
+    SessionCreated, SessionRule, StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole,
+    TaskStarted,
     TimerPurpose,
 };
 

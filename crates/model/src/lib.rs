@@ -21,7 +21,7 @@ pub mod view;
 pub use agent::{AgentMode, PermissionLevel};
 pub use automatic::{AutoAnswer, AutoPolicy, HandlerName};
 pub use digest::ContentDigest;
-pub use event::{InterventionDecision, SessionEvent};
+pub use event::{InterventionDecision, SessionEvent, SessionRule};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
 pub use intervention::{AskedAction, Intervention, InterventionChoice, InterventionKind};
 pub use job::{AgentWork, ConfineMode, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};

@@ -13,6 +13,7 @@
 //!
 //! Nothing here can send Enter to a dialog that the adapter does not describe.
 
+mod always;
 mod decide;
 mod file;
 mod handlers;
@@ -22,6 +23,7 @@ mod rules;
 mod shell;
 mod trial;
 
+pub use always::{AddRuleError, NoAlwaysRule, add_rule, always_rule, rule_text};
 pub use file::{Policy, schema};
 pub use handlers::{
     AgentAutomation, FunctionHandler, HandlerError, HandlerResolution, QuestionHandler,

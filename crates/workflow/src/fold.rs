@@ -112,6 +112,7 @@ fn create(state: &mut State, created: &SessionCreated) {
         interventions: std::collections::BTreeMap::new(),
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),
+        rules: Vec::new(),
         retries: 0,
         usage: TokenUsage::default(),
         started_at: None,

@@ -14,7 +14,7 @@ mod variables;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use coven_model::event::StoppingEnd;
+use coven_model::event::{SessionRule, StoppingEnd};
 use coven_model::{
     AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus, Timestamp, TokenUsage,
     WorkflowStatus,
@@ -63,6 +63,9 @@ pub struct WorkflowRun {
     pub next_intervention: u64,
     /// Agents that were left alive on purpose, with their attempts.
     pub kept: BTreeMap<TaskId, u32>,
+    /// Commands that a person approved for the rest of the session.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "shared_list")]
+    pub rules: Vec<Arc<SessionRule>>,
     /// How often it was told to try a step again.
     pub retries: u32,
     /// What was used up by steps that are over.
@@ -247,6 +250,13 @@ pub(crate) fn maybe_shared<T: Serialize, S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     value.as_deref().serialize(serializer)
+}
+
+fn shared_list<T: Serialize, S: Serializer>(
+    list: &[Arc<T>],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(list.iter().map(AsRef::as_ref))
 }
 
 fn values<K, T: Serialize, S: Serializer>(

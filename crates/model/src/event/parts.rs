@@ -185,12 +185,27 @@ pub struct InterventionDecision {
     /// The reason that was given, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The rule that the session has from here on, where the decision makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Box<SessionRule>>,
+}
+
+/// A command that a person approved for the rest of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRule {
+    /// Its name in decisions, made from the adapter and the command.
+    pub name: String,
+    /// The type of agent that may run the command.
+    pub adapter: String,
+    /// The command, whole and as it was asked. Nothing in it is a pattern.
+    pub command: String,
 }
 
 impl InterventionDecision {
     /// A decision with neither text nor reason.
     pub fn new(choice: InterventionChoice, by: impl Into<String>) -> Self {
-        Self { choice, text: None, handler: None, by: by.into(), why: String::new() }
+        Self { choice, text: None, handler: None, by: by.into(), why: String::new(), rule: None }
     }
 
     /// The same with a text.

@@ -47,6 +47,11 @@ pub(super) fn action(decision: &InterventionDecision) -> AnswerAction {
             HandlerName::Type(text) => AnswerAction::Text(text.clone()),
         };
     }
+    // The agent's own way not to ask again goes by rules of the agent. What a person approves for
+    // the session is remembered by the session, and the agent is told a plain yes.
+    if decision.rule.is_some() {
+        return AnswerAction::Choose(InterventionChoice::Approve);
+    }
     match (decision.choice, &decision.text) {
         (InterventionChoice::Answer, Some(text)) => AnswerAction::Text(text.clone()),
         (choice, _) => AnswerAction::Choose(choice),

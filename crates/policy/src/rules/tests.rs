@@ -231,7 +231,10 @@ fn a_decision_becomes_a_fact_that_says_who_and_why() {
     assert_eq!(fact.by, "policy:user:no");
     assert_eq!((fact.why.as_str(), fact.text.as_deref()), ("Not here.", Some("Not here.")));
     let policies = user("- {decision: {answer: \"2\"}}\n");
-    let fact = policies.decide(&AgentQuestion { action: &tool("edit"), ..APPROVAL }).to_decision().unwrap();
+    let fact = policies
+        .decide(&AgentQuestion { action: &tool("edit"), ..APPROVAL })
+        .to_decision()
+        .unwrap();
     assert_eq!((fact.choice, fact.text.as_deref()), (InterventionChoice::Answer, Some("2")));
     assert_eq!(fact.by, "policy:user:rule 1");
     assert_eq!(EffectivePolicies::default().decide(&APPROVAL).to_decision(), None);

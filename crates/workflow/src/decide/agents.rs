@@ -1,8 +1,11 @@
 //! What agents show while they run: questions, turns that are over, texts that arrived.
 
-use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
+use std::sync::Arc;
+
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, SessionRule};
 use coven_model::{
-    AskedAction, AttemptId, AwaitingKind, InterventionId, InterventionKind, JobWork, TaskStatus,
+    AskedAction, AttemptId, AwaitingKind, InterventionChoice, InterventionId, InterventionKind,
+    JobWork, TaskStatus,
 };
 
 use super::DecisionDraft;
@@ -10,6 +13,32 @@ use super::question::question_line;
 use crate::input::{ObservedQuestion, ScreenObservation};
 use crate::rules::DecisionRule;
 use crate::state::{AnswerPhase, LiveJob, RunPhase, WorkflowRun};
+
+impl WorkflowRun {
+    /// The decision about a command that a person has approved for the rest of the session. The
+    /// command must be the same from its first to its last character.
+    fn decide_by_session_rule(
+        &self,
+        live: &LiveJob,
+        question: &ObservedQuestion,
+    ) -> Option<InterventionDecision> {
+        let JobWork::Agent(agent) = &live.spec.work else { return None };
+        let AskedAction { command, wrapped, truncated, .. } = &question.action;
+        if question.kind != AwaitingKind::Approval || *wrapped || *truncated {
+            return None;
+        }
+        let command = command.as_ref()?;
+        let same =
+            |rule: &&Arc<SessionRule>| rule.adapter == agent.adapter && rule.command == *command;
+        let rule = self.rules.iter().find(same)?;
+        let decision = InterventionDecision::new(
+            InterventionChoice::Approve,
+            format!("policy:session:{}", rule.name),
+        );
+        let why = "this command was approved for the rest of the session".to_owned();
+        Some(InterventionDecision { why, ..decision })
+    }
+}
 
 impl DecisionDraft {
     /// The live job, if what is seen on its screen still matters.
@@ -48,6 +77,7 @@ impl DecisionDraft {
             return;
         }
         let deadline = live.deadline;
+        let decided = decided.or_else(|| self.run()?.decide_by_session_rule(live, &question));
         self.withdraw(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
             AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),

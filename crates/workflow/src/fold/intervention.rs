@@ -24,6 +24,11 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             if rules.hold(DecisionRule::DecidedOnce) {
                 run.interventions.remove(&number);
             }
+            if let Some(rule) = &decision.rule
+                && !run.rules.iter().any(|known| **known == **rule)
+            {
+                run.rules.push(Arc::new((**rule).clone()));
+            }
             match attempt_of(&pending) {
                 Some(job) => change_live(run, &job, |live| decide_agent(live, number, decision)),
                 None => decide_step(run, &pending.intervention, decision),

@@ -123,5 +123,6 @@ impl RunHistory {
 
 fn decision_text(decision: &InterventionDecision) -> String {
     let text = decision.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
-    format!("{} by {}{text}", decision.choice, decision.by)
+    let rule = decision.rule.as_deref().map(|rule| format!(" ({})", rule.name)).unwrap_or_default();
+    format!("{}{rule} by {}{text}", decision.choice, decision.by)
 }
