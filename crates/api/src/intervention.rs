@@ -54,9 +54,13 @@ pub struct InterventionItem {
     /// The agent that asks, where one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<String>,
-    /// What `approve-always` would mean here, in words or as the rule it would write.
+    /// The rule that `approve-always` makes here, as it stands in a policy of version 2. A decision
+    /// repeats it as `rule`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
+    /// Why `approve-always` is not possible here, though it is among the options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_always: Option<String>,
     /// What was decided, where something was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<InterventionDecision>,
@@ -77,6 +81,19 @@ pub struct DecideRequest {
     /// Why, for the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The rule that the decider saw: `always` of the intervention. Needed for `approve-always`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Whether that rule is also written into the user's policy. Needs the role `full`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub save: bool,
+}
+
+impl DecideRequest {
+    /// A decision without a text.
+    pub fn new(decision: InterventionChoice, digest: Option<ContentDigest>) -> Self {
+        Self { decision, answer: None, digest, why: None, rule: None, save: false }
+    }
 }
 
 /// A decision that was taken.
@@ -87,4 +104,20 @@ pub struct DecideResponse {
     pub workflow_id: SessionId,
     /// The choice that counts.
     pub decision: InterventionChoice,
+    /// The policy that the rule was written into, where that was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<SavedRule>,
+}
+
+/// A rule that was written into the user's policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedRule {
+    /// The file.
+    pub path: String,
+    /// The name of the rule.
+    pub name: String,
+    /// The rule before it that decides about the same command, so that the new one does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_before_by: Option<String>,
 }

@@ -245,6 +245,7 @@ const DECIDE_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::StaleDigest,
     ProblemCode::NotNow,
     ProblemCode::BadDecision,
+    ProblemCode::Storage,
 ];
 const FOLDER_PROBLEMS: &[ProblemCode] = &[ProblemCode::BadBaseDir];
 const OPEN_FOLDER_PROBLEMS: &[ProblemCode] = &[

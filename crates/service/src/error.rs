@@ -122,6 +122,26 @@ pub enum ServiceError {
     /// A part of what would be approved is not on the agent's screen.
     #[error("a part of what is asked is not on the agent's screen, so it cannot be approved")]
     NotShownWhole,
+    /// A command cannot be approved for always.
+    #[error("it cannot be approved for always: {0}")]
+    NoAlways(coven_policy::NoAlwaysRule),
+    /// Approving for always makes a rule, and the decision does not say which one was seen.
+    #[error("this makes a rule, and the decision does not say which rule was seen")]
+    NoRule,
+    /// The decider saw another rule.
+    #[error("the rule that would be made is another one than was seen")]
+    OtherRule,
+    /// Only approving for always makes a rule that can be saved.
+    #[error("only approve-always makes a rule that can be saved")]
+    NothingToSave,
+    /// A rule cannot be written into the user's policy.
+    #[error("the rule was not saved, and nothing was decided: {0}")]
+    NotSaved(coven_policy::AddRuleError),
+    /// The user's policy is not one that the user agreed to.
+    #[error(
+        "the rule was not saved, and nothing was decided: your policy changed and was not accepted"
+    )]
+    PolicyNotAccepted,
     /// The decision is about a screen and does not say which.
     #[error("this is about a screen, and the decision does not say what was seen")]
     NoDigest,

@@ -7,10 +7,12 @@ use coven_api::intervention::{
     DecideRequest, DecideResponse, InterventionItem, InterventionList, InterventionQuery,
     InterventionState,
 };
+use coven_model::event::SessionRule;
 use coven_model::{
     Intervention, InterventionChoice, InterventionDecision, InterventionId, SessionId,
 };
 use coven_orchestrator::Orchestrator;
+use coven_policy::{NoAlwaysRule, always_rule, rule_text};
 use coven_store::SessionEntry;
 
 use crate::error::ServiceError;
@@ -85,8 +87,31 @@ impl Service {
         if approves && open.as_ref().is_some_and(|asked| asked.truncated) {
             return Err(ServiceError::NotShownWhole);
         }
+        if let Some(asked) = &open
+            && decide.decision == InterventionChoice::ApproveAlways
+        {
+            let rule = always(&adapter_of(&orchestrator, asked).await, asked)?;
+            match decide.rule {
+                None => return Err(ServiceError::NoRule),
+                Some(seen) if seen != rule_text(&rule) => return Err(ServiceError::OtherRule),
+                Some(_) => decision.rule = Some(Box::new(rule)),
+            }
+        } else if decide.save {
+            return Err(ServiceError::NothingToSave);
+        }
+        let save = decision.rule.clone().filter(|_| decide.save);
+        if let Some(rule) = &save {
+            self.save_rule(rule, true).await?;
+        }
         match orchestrator.answer(&id, decision, decide.digest).await {
-            Ok(()) => Ok(DecideResponse { workflow_id: id.session(), decision: decide.decision }),
+            Ok(()) => {
+                let saved = match save {
+                    Some(rule) => Some(self.save_rule(&rule, false).await?),
+                    None => None,
+                };
+                let (workflow_id, decision) = (id.session(), decide.decision);
+                Ok(DecideResponse { workflow_id, decision, saved })
+            }
             Err(error) => {
                 let error = ServiceError::from(error);
                 if matches!(error.code(), ProblemCode::AlreadyDecided | ProblemCode::NotNow) {
@@ -96,6 +121,20 @@ impl Service {
             }
         }
     }
+}
+
+/// The type of the agent that asks.
+async fn adapter_of(orchestrator: &Orchestrator, asked: &Intervention) -> String {
+    let Some(task) = &asked.task else { return String::new() };
+    let found = orchestrator.task(&asked.workflow_id, task).await;
+    found.map(|access| access.adapter).unwrap_or_default()
+}
+
+/// The rule that approving this for always makes.
+fn always(adapter: &str, asked: &Intervention) -> Result<SessionRule, ServiceError> {
+    let unread = Err(NoAlwaysRule::Unread);
+    let rule = if adapter.is_empty() { unread } else { always_rule(adapter, &asked.action()) };
+    rule.map_err(ServiceError::NoAlways)
 }
 
 /// Why an intervention cannot be decided that is not open.
@@ -165,10 +204,16 @@ async fn item(
         None => None,
     };
     let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
-    let always = asked.options.contains(&InterventionChoice::ApproveAlways).then(|| {
-        let agent = adapter.as_deref().unwrap_or("the agent");
-        format!("{agent} is told yes, and asked by its own means not to ask this again")
+    let offers = asked.options.contains(&InterventionChoice::ApproveAlways);
+    let rule = offers.then(|| {
+        let adapter = adapter.as_deref().ok_or(NoAlwaysRule::Unread)?;
+        always_rule(adapter, &asked.action())
     });
+    let (always, no_always) = match rule {
+        Some(Ok(rule)) => (Some(rule_text(&rule)), None),
+        Some(Err(why)) => (None, Some(why.to_string())),
+        None => (None, None),
+    };
     InterventionItem {
         intervention: asked,
         workflow_name: entry.name.clone(),
@@ -176,6 +221,7 @@ async fn item(
         base_dir: entry.base_dir.display().to_string(),
         adapter,
         always,
+        no_always,
         decision,
     }
 }

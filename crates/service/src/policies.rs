@@ -3,14 +3,17 @@
 //! The user's own policy counts as it was accepted. A file that changed since, or that nobody
 //! accepted yet, was perhaps written by an agent: what it denies counts, what it allows is asked.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
+use coven_api::intervention::SavedRule;
 use coven_api::system::{AcceptPolicy, PolicyStanding, PolicyState};
-use coven_folder::read_plain_file;
-use coven_model::ContentDigest;
+use coven_folder::{best_effort, read_plain_file};
+use coven_model::event::SessionRule;
+use coven_model::{AskedAction, AwaitingKind, ContentDigest};
 use coven_notation::{MAX_BYTES, SourceFile, TrustedFiles};
-use coven_policy::{EffectivePolicies, Policy};
+use coven_policy::{AddRuleError, AgentQuestion, EffectivePolicies, Policy, add_rule};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use crate::blocking::blocking;
@@ -24,6 +27,9 @@ const VERSION: u32 = 1;
 
 /// How many bytes that file may have.
 const MAX_RECORD_BYTES: u64 = 4096;
+
+/// Held while the user's policy is changed.
+static SAVING: Mutex<()> = Mutex::new(());
 
 /// The policy of a project, within it.
 const PROJECT_POLICY: &str = ".coven/policy.yaml";
@@ -176,11 +182,101 @@ fn standing(places: &UserFolders) -> PolicyStanding {
     standing
 }
 
+fn write_accepted(places: &UserFolders, digest: String) -> Result<(), ServiceError> {
+    let record = AcceptedRecord { version: VERSION, digest };
+    let write = |bytes: Vec<u8>| private_file::write(&places.accepted_policy(), &bytes);
+    let written = serde_json::to_vec(&record).map_err(io::Error::other).and_then(write);
+    written.map_err(|source| ServiceError::Storage {
+        what: "what was accepted cannot be written down".to_owned(),
+        source,
+    })
+}
+
+/// Adds a rule to the policy that the user agreed to, and to no other: what somebody else changed
+/// in it must not be accepted along with the rule.
+fn save_rule(
+    places: &UserFolders,
+    rule: &SessionRule,
+    only_try: bool,
+) -> Result<SavedRule, ServiceError> {
+    let path = places.policy();
+    let bytes =
+        content(&path).map_err(|problem| ServiceError::NotSaved(AddRuleError::Wrong(problem)))?;
+    let source = bytes.map(|bytes| {
+        let seen = digest(&bytes);
+        let source = SourceFile::from_bytes(path.display().to_string(), bytes);
+        source
+            .map(|source| (source, seen))
+            .map_err(|report| ServiceError::NotSaved(AddRuleError::wrong(&report)))
+    });
+    let source = source.transpose()?;
+    let text = add_rule(source.as_ref().map(|(source, _)| source), rule);
+    let text = text.map_err(ServiceError::NotSaved)?;
+    if let Some((_, seen)) = &source
+        && accepted_digest(&places.accepted_policy()).as_ref() != Some(seen)
+    {
+        return Err(ServiceError::PolicyNotAccepted);
+    }
+    let saved = SavedRule {
+        path: path.display().to_string(),
+        name: rule.name.clone(),
+        decided_before_by: decided_before(&text, rule),
+    };
+    if !only_try && source.as_ref().is_none_or(|(source, _)| source.text() != text) {
+        let written = replace(&path, text.as_bytes());
+        written.map_err(|source| ServiceError::Storage {
+            what: format!("it is approved for the session, and {} cannot be written", saved.path),
+            source,
+        })?;
+        write_accepted(places, digest(text.as_bytes()))?;
+    }
+    Ok(saved)
+}
+
+/// The rule of a policy that decides about a command before the rule for it does.
+fn decided_before(text: &str, rule: &SessionRule) -> Option<String> {
+    let user = Policy::read(&SourceFile::new("policy.yaml", text)).ok();
+    let policies = EffectivePolicies { user, project: None };
+    let action = AskedAction { command: Some(rule.command.clone()), ..AskedAction::default() };
+    let excerpt: Vec<String> = rule.command.lines().map(str::to_owned).collect();
+    let decision = policies.decide(&AgentQuestion {
+        adapter: &rule.adapter,
+        kind: AwaitingKind::Approval,
+        rule: "approval",
+        dialog: None,
+        action: &action,
+        excerpt: &excerpt,
+        digest: None,
+    });
+    decision.rule.map(|decisive| decisive.name).filter(|name| *name != rule.name)
+}
+
+/// Replaces a file by another of the same mode, where a link to it leads.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let Ok(path) = path.canonicalize() else {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        return private_file::write(path, bytes);
+    };
+    let mode = fs::metadata(&path)?.permissions();
+    private_file::write(&path, bytes)?;
+    fs::set_permissions(&path, mode)
+}
+
 impl Service {
     /// How the user's policy stands.
     pub async fn policy(&self) -> Result<PolicyStanding, ServiceError> {
         let service = self.clone();
         blocking(move || Ok(standing(&service.context().places))).await
+    }
+
+    /// Tells sessions that run of the policies as they are now. Reads files and blocks.
+    fn apply_policies(&self) {
+        for base in self.base_dirs() {
+            let path = base.path();
+            best_effort("look at a folder again", self.trust_of_blocking(path));
+        }
     }
 
     /// Agrees to the user's policy as it was seen.
@@ -198,14 +294,31 @@ impl Service {
             if let Some(problem) = now.problem {
                 return Err(ServiceError::BadRequest(problem));
             }
-            let record = AcceptedRecord { version: VERSION, digest: accept.digest };
-            let write = |bytes: Vec<u8>| private_file::write(&places.accepted_policy(), &bytes);
-            let written = serde_json::to_vec(&record).map_err(io::Error::other).and_then(write);
-            written.map_err(|source| ServiceError::Storage {
-                what: "what was accepted cannot be written down".to_owned(),
-                source,
-            })?;
+            write_accepted(places, accept.digest)?;
+            service.apply_policies();
             Ok(standing(places))
+        })
+        .await
+    }
+
+    /// Writes a rule that a person made into the user's policy, which stays accepted. Where it is
+    /// only tried, nothing is written.
+    pub(crate) async fn save_rule(
+        &self,
+        rule: &SessionRule,
+        only_try: bool,
+    ) -> Result<SavedRule, ServiceError> {
+        let (service, rule) = (self.clone(), rule.clone());
+        blocking(move || {
+            let places = &service.context().places;
+            // Two rules that are saved at once must not overwrite each other.
+            let saving = SAVING.lock();
+            let saved = save_rule(places, &rule, only_try)?;
+            drop(saving);
+            if !only_try {
+                service.apply_policies();
+            }
+            Ok(saved)
         })
         .await
     }

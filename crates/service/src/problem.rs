@@ -7,6 +7,7 @@ use coven_api::catalogue::TextDiagnostic;
 use coven_api::{ApiProblem, ProblemCode};
 use coven_notation::{ProblemReport, ProblemSeverity, printable};
 use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
+use coven_policy::AddRuleError;
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
 use coven_workflow::catalogue::UnusableGrimoire;
@@ -39,7 +40,14 @@ impl ServiceError {
                 ProblemCode::InterventionNotFound
             }
             Self::AlreadyDecided { .. } | Self::NotAsked => ProblemCode::AlreadyDecided,
-            Self::NoDigest | Self::NotShownWhole => ProblemCode::BadDecision,
+            Self::NoDigest
+            | Self::NotShownWhole
+            | Self::NoAlways(_)
+            | Self::NoRule
+            | Self::NothingToSave
+            | Self::NotSaved(_) => ProblemCode::BadDecision,
+            Self::OtherRule => ProblemCode::StaleDigest,
+            Self::PolicyNotAccepted => ProblemCode::NotNow,
             Self::UnknownGrimoire { .. } => ProblemCode::GrimoireNotFound,
             Self::UnknownAdapter(_) => ProblemCode::BadAdapter,
             Self::Grimoire(unusable) => grimoire(unusable),
@@ -80,6 +88,21 @@ impl ServiceError {
             Self::NotRunning(_) => "`…/screen`, `…/output` and `…/recording` tell what it did",
             Self::NotShownWhole => "look at it in the agent's terminal, and answer there",
             Self::NoDigest => "send the intervention's `digest` along",
+            Self::NoAlways(_) => "it can be approved once",
+            Self::NoRule => "send the intervention's `always` along, as `rule`",
+            Self::OtherRule => "look at it again with `GET /interventions`",
+            Self::NotSaved(AddRuleError::Wrong(_)) => {
+                "mend it with `coven policy edit`, or approve without saving"
+            }
+            Self::NotSaved(AddRuleError::OldVersion) => {
+                "write `version: 2` with `coven policy edit`, or approve without saving"
+            }
+            Self::NotSaved(AddRuleError::Layout) => {
+                "add the rule with `coven policy edit`, or approve without saving"
+            }
+            Self::PolicyNotAccepted => {
+                "look at it with `coven policy accept`, or approve without saving"
+            }
             Self::UnknownGrimoire { near: Some(near), .. } => {
                 return Some(format!("did you mean `{near}`?"));
             }

@@ -55,7 +55,7 @@ pub(crate) async fn measure(plan: &Plan) -> io::Result<Measured> {
                     answers.spawn(async move {
                         let decision = InterventionChoice::Approve;
                         let digest = asked.digest;
-                        let decide = DecideRequest { decision, answer: None, digest, why: None };
+                        let decide = DecideRequest::new(decision, digest);
                         // One that is gone by now is asked again, and counted then.
                         client.decide(&asked.id, &decide).await.ok();
                     });

@@ -2,6 +2,7 @@
 
 use axum::Extension;
 use axum::extract::State;
+use coven_api::device::DeviceRole;
 use coven_api::intervention::{DecideRequest, DecideResponse, InterventionList, InterventionQuery};
 
 use crate::answer::{Answer, Json, JsonBody, Path, Query};
@@ -21,5 +22,9 @@ pub(super) async fn decide(
     Path((session, number)): Path<(String, String)>,
     JsonBody(decide): JsonBody<DecideRequest>,
 ) -> Answer<DecideResponse> {
+    // What is written into the policy counts for every session.
+    if decide.save {
+        caller.may(DeviceRole::Full)?;
+    }
     Ok(Json(daemon.service.decide(&session, &number, decide, caller.name()).await?))
 }
