@@ -2,15 +2,15 @@
 
 use coven_api::ApiClient;
 use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
-use coven_model::{ContentDigest, InterventionChoice};
+use coven_model::{ContentDigest, InterventionChoice, InterventionKind};
 use coven_notation::near;
 use serde_json::json;
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget};
-use crate::output;
 use crate::question::{self, TextRequirement};
+use crate::{output, trust, tty};
 
 /// What waits and how it is decided, for all three.
 #[derive(clap::Args)]
@@ -49,13 +49,20 @@ pub(crate) struct Arguments {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven approve brisk-otter
-  coven approve brisk-otter/build.3 --always")]
+  coven approve brisk-otter/build.3 --always         the same command is not asked again
+  coven approve brisk-otter/build.3 --always --save  nor in other sessions
+
+`--always` shows the rule that it makes: the whole command as it was asked, without a pattern. On a
+terminal it asks before the rule counts. A rule that denies the command comes before it.")]
 pub(crate) struct ApproveArguments {
     #[command(flatten)]
     which: AnswerTarget,
-    /// Also tell the agent not to ask this again.
+    /// Approve the same command for the rest of the session.
     #[arg(long)]
     always: bool,
+    /// Also write that rule into your policy.
+    #[arg(long, requires = "always")]
+    save: bool,
 }
 
 /// What `coven deny` takes.
@@ -76,7 +83,7 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let item = find(&client, &arguments.which).await?;
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
         let choice = choice(&item, word)?;
-        decide(&client, &item, choice, arguments.text, &arguments.which).await
+        decide(&client, &item, Decision::new(choice, arguments.text), &arguments.which).await
     })
 }
 
@@ -89,7 +96,8 @@ pub(crate) fn approve(arguments: &ApproveArguments) -> Result {
         } else {
             InterventionChoice::Approve
         };
-        decide(&client, &item, choice, None, &arguments.which).await
+        let decision = Decision { save: arguments.save, ..Decision::new(choice, None) };
+        decide(&client, &item, decision, &arguments.which).await
     })
 }
 
@@ -97,7 +105,8 @@ pub(crate) fn deny(arguments: DenyArguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
-        decide(&client, &item, InterventionChoice::Deny, arguments.text, &arguments.which).await
+        let decision = Decision::new(InterventionChoice::Deny, arguments.text);
+        decide(&client, &item, decision, &arguments.which).await
     })
 }
 
@@ -171,18 +180,74 @@ fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
     })
 }
 
+/// What the command line says is decided.
+struct Decision {
+    choice: InterventionChoice,
+    text: Option<String>,
+    /// The rule that it makes is written into the policy.
+    save: bool,
+}
+
+impl Decision {
+    fn new(choice: InterventionChoice, text: Option<String>) -> Self {
+        Self { choice, text, save: false }
+    }
+}
+
+/// Shows all of what would be approved, and the rule that approving it for always makes; asks about
+/// the rule on a terminal. Returns the rule that was shown.
+async fn show_first(
+    item: &InterventionItem,
+    choice: InterventionChoice,
+    save: bool,
+) -> Result<Option<String>> {
+    let asked = &item.intervention;
+    if asked.kind != InterventionKind::Approval || !question::approves(choice) {
+        return Ok(None);
+    }
+    for line in question::excerpt(asked) {
+        for part in output::folded(&line, output::columns().saturating_sub(4)) {
+            eprintln!("  │ {part}");
+        }
+    }
+    if choice == InterventionChoice::Approve {
+        return Ok(None);
+    }
+    let Some(rule) = &item.always else {
+        let why = item.no_always.as_deref().unwrap_or("the daemon makes no rule of it");
+        let message = format!("it cannot be approved for always: {}", output::one_line(why));
+        return Err(CommandFailure::failed(message)
+            .hint(format!("approve it once: coven approve {}", item.workflow_name)));
+    };
+    let length = if save { "from now on, in every session" } else { "for the rest of the session" };
+    eprintln!("The rule that answers {length}:");
+    for line in output::clean(rule).lines() {
+        for part in output::folded(line, output::columns().saturating_sub(3)) {
+            eprintln!("  {part}");
+        }
+    }
+    if tty::is_interactive() {
+        tty::discard_typed()?;
+        eprint!("Make this rule? [y/N] ");
+        if !trust::said_yes().await? {
+            return Err(CommandFailure::told());
+        }
+    }
+    Ok(Some(rule.clone()))
+}
+
 async fn decide(
     client: &ApiClient,
     item: &InterventionItem,
-    choice: InterventionChoice,
-    text: Option<String>,
+    decision: Decision,
     which: &AnswerTarget,
 ) -> Result {
+    let Decision { choice, text, save } = decision;
     let asked = &item.intervention;
     if !asked.options.contains(&choice) {
         self::choice(item, choice.as_str())?;
     }
-    if !question::can_decide(asked, choice) {
+    if asked.truncated && question::approves(choice) {
         let message = "a part of what it asks is not on its screen, so it cannot be approved here";
         return Err(CommandFailure::failed(message)
             .hint(format!("look at it and answer there: coven attach {}", item.workflow_name)));
@@ -199,12 +264,22 @@ async fn decide(
         Some(text) => serde_json::from_value::<ContentDigest>(json!(text)).ok(),
         None => asked.digest.clone(),
     };
-    let decide = DecideRequest { decision: choice, answer: text, digest, why: which.why.clone() };
+    let rule = show_first(item, choice, save).await?;
+    let why = which.why.clone();
+    let decide = DecideRequest { decision: choice, answer: text, digest, why, rule, save };
     let decided = client.decide(&asked.id, &decide).await?;
     if which.json {
+        let (id, decision) = (&asked.id, decided.decision);
         return output::json(
-            &json!({"id": asked.id, "workflowId": decided.workflow_id, "decision": decided.decision}),
+            &json!({"id": id, "workflowId": decided.workflow_id, "decision": decision, "saved": decided.saved}),
         );
+    }
+    if let Some(saved) = &decided.saved {
+        eprintln!("{} has the rule {}", output::one_line(&saved.path), saved.name);
+        if let Some(before) = &saved.decided_before_by {
+            let before = output::one_line(before);
+            eprintln!("note: the rule `{before}` comes before it and decides: coven policy edit");
+        }
     }
     output::line(&format!(
         "{}: {} {}",

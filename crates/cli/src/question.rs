@@ -1,6 +1,7 @@
 //! What waits for a person, in words: what it is, what can be decided, and how.
 
-use coven_model::{Intervention, InterventionChoice, InterventionKind};
+use coven_model::{Intervention, InterventionChoice, InterventionKind, SessionRule};
+use coven_policy::NoAlwaysRule;
 
 use crate::output;
 
@@ -138,9 +139,21 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
 /// Whether a choice can be taken from outside of the agent's terminal: what is not shown whole
 /// cannot be approved.
 pub(crate) fn can_decide(asked: &Intervention, choice: InterventionChoice) -> bool {
-    let approves =
-        matches!(choice, InterventionChoice::Approve | InterventionChoice::ApproveAlways);
-    !(asked.truncated && approves)
+    match choice {
+        InterventionChoice::Approve => !asked.truncated,
+        InterventionChoice::ApproveAlways => always(asked, "agent").is_ok(),
+        _ => true,
+    }
+}
+
+/// Whether a choice lets an agent do what it asks for.
+pub(crate) fn approves(choice: InterventionChoice) -> bool {
+    matches!(choice, InterventionChoice::Approve | InterventionChoice::ApproveAlways)
+}
+
+/// The rule that approving it for always makes, where an agent of this type asks.
+pub(crate) fn always(asked: &Intervention, adapter: &str) -> Result<SessionRule, NoAlwaysRule> {
+    coven_policy::always_rule(adapter, &asked.action())
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetwinsize, tcsetattr,
 };
 use tokio::io::unix::AsyncFd;
 
@@ -36,6 +37,11 @@ pub(crate) enum KeyMode {
 pub(crate) struct TerminalKeyboard {
     before: Termios,
     input: AsyncFd<OwnedFd>,
+}
+
+/// Throws away what was typed so far: it was typed before what is asked next was shown.
+pub(crate) fn discard_typed() -> io::Result<()> {
+    Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
 impl TerminalKeyboard {

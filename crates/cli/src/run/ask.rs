@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use coven_api::ApiClient;
 use coven_api::intervention::DecideRequest;
 use coven_api::workflow::{TaskItem, WorkflowDetails};
-use coven_model::{AgentMode, Intervention, InterventionChoice, InterventionId, InterventionKind};
+use coven_model::{
+    AgentMode, Intervention, InterventionChoice, InterventionId, InterventionKind, SessionRule,
+};
+use coven_policy::rule_text;
 
 use super::canvas::LineCanvas;
 use crate::output::{self, OutputPaint};
@@ -20,6 +23,11 @@ const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(400);
 pub(super) enum AskAction {
     Nothing,
     Decide(InterventionChoice, Option<String>),
+    /// It is approved for always, by this rule, which was shown.
+    Always {
+        rule: SessionRule,
+        save: bool,
+    },
     /// The terminal of the agent that asks is wanted.
     Open,
 }
@@ -33,6 +41,8 @@ pub(super) struct QuestionPrompt {
     /// How many questions were passed over.
     skipped: usize,
     typing: Option<(InterventionChoice, String)>,
+    /// The rule that is shown before it is made, and since when.
+    rule: Option<(SessionRule, Instant)>,
     /// What came of the last key.
     note: String,
 }
@@ -53,6 +63,7 @@ impl QuestionPrompt {
         if now != self.shown {
             self.replaced = self.shown.as_ref().and(now.as_ref()).map(|_| Instant::now());
             self.typing = None;
+            self.rule = None;
             if now.is_some() {
                 self.note.clear();
             }
@@ -84,7 +95,21 @@ impl QuestionPrompt {
                 lines.push(format!("  {} {part}", paint.dim("│")));
             }
         }
+        if let Some((rule, _)) = &self.rule {
+            lines.push("  approve always makes this rule, for the rest of the session:".to_owned());
+            for line in output::clean(&rule_text(rule)).lines() {
+                for part in output::folded(line, columns.saturating_sub(5)) {
+                    lines.push(format!("    {part}"));
+                }
+            }
+        }
         match &self.typing {
+            _ if self.rule.is_some() => {
+                let keys =
+                    [("y", "make it"), ("s", "also save it in your policy"), ("Esc", "back")];
+                let keys = keys.map(|(key, words)| key_words(key, words, paint)).to_vec();
+                lines.extend(key_lines(keys, columns));
+            }
             Some((choice, text)) => {
                 let prompt = match question::text(*choice) {
                     TextRequirement::Maybe => "why (Enter for nothing, Esc to go back)",
@@ -121,6 +146,17 @@ impl QuestionPrompt {
             if self.typing.is_none() && !self.takes(workflow, &asked, character) {
                 continue;
             }
+            if self.rule.is_some() {
+                return self.confirm(character);
+            }
+            if character == question::key(InterventionChoice::ApproveAlways)
+                && self.typing.is_none()
+                && asked.options.contains(&InterventionChoice::ApproveAlways)
+            {
+                self.show_rule(&asked, task(workflow, &asked));
+                // What was typed behind it was typed before the rule was shown.
+                return AskAction::Nothing;
+            }
             let wish = match self.typing {
                 Some(_) => self.text(character),
                 None => self.choose(
@@ -141,7 +177,11 @@ impl QuestionPrompt {
     fn takes(&mut self, workflow: &WorkflowDetails, asked: &Intervention, key: char) -> bool {
         let approves =
             [InterventionChoice::Approve, InterventionChoice::ApproveAlways].map(question::key);
-        if asked.kind != InterventionKind::Approval || !approves.contains(&key) {
+        let approves = match self.rule {
+            Some(_) => matches!(key, 'y' | 's'),
+            None => approves.contains(&key),
+        };
+        if asked.kind != InterventionKind::Approval || !approves {
             return true;
         }
         if asked.truncated {
@@ -157,6 +197,30 @@ impl QuestionPrompt {
             );
         }
         fits
+    }
+
+    /// Shows the rule that approving for always makes, or why there is none.
+    fn show_rule(&mut self, asked: &Intervention, task: Option<&TaskItem>) {
+        let Some(task) = task else { return };
+        match question::always(asked, &task.adapter) {
+            Ok(rule) => self.rule = Some((rule, Instant::now())),
+            Err(why) => self.note = format!("it cannot be approved for always: {why}"),
+        }
+    }
+
+    /// Takes a key while a rule is shown.
+    fn confirm(&mut self, key: char) -> AskAction {
+        let Some((rule, since)) = self.rule.take() else { return AskAction::Nothing };
+        match key {
+            'y' | 's' if since.elapsed() >= QUESTION_SETTLE_TIME => {
+                AskAction::Always { rule, save: key == 's' }
+            }
+            '\x1b' | 'n' => AskAction::Nothing,
+            _ => {
+                self.rule = Some((rule, since));
+                AskAction::Nothing
+            }
+        }
     }
 
     fn text(&mut self, character: char) -> AskAction {
@@ -214,9 +278,28 @@ impl QuestionPrompt {
         choice: InterventionChoice,
         answer: Option<String>,
     ) {
+        let decide = DecideRequest { answer, ..DecideRequest::new(choice, asked.digest.clone()) };
+        self.request(client, asked, &decide).await;
+    }
+
+    /// Approves it for always, by the rule that was shown.
+    pub(super) async fn approve_always(
+        &mut self,
+        client: &ApiClient,
+        asked: &Intervention,
+        rule: &SessionRule,
+        save: bool,
+    ) {
+        let choice = InterventionChoice::ApproveAlways;
+        let rule = Some(rule_text(rule));
         let decide =
-            DecideRequest { decision: choice, answer, digest: asked.digest.clone(), why: None };
-        self.note = match client.decide(&asked.id, &decide).await {
+            DecideRequest { rule, save, ..DecideRequest::new(choice, asked.digest.clone()) };
+        self.request(client, asked, &decide).await;
+    }
+
+    async fn request(&mut self, client: &ApiClient, asked: &Intervention, decide: &DecideRequest) {
+        let choice = decide.decision;
+        self.note = match client.decide(&asked.id, decide).await {
             Ok(_) => format!("{}: {}", question::asked(asked), question::words(choice)),
             Err(error) => format!("not done: {}", output::one_line(&error.to_string())),
         };
@@ -237,10 +320,7 @@ fn keys(
     open: usize,
     (paint, columns): (OutputPaint, usize),
 ) -> Vec<String> {
-    let key = |key: &str, words: &str| {
-        let width = key.len() + 3 + output::width(words);
-        (width, format!("{} {words}", paint.bold(&format!("[{key}]"))))
-    };
+    let key = |key: &str, words: &str| key_words(key, words, paint);
     let choice = |choice: &InterventionChoice| {
         key(&question::key(*choice).to_string(), question::words(*choice))
     };
@@ -256,6 +336,17 @@ fn keys(
     if open > 1 {
         all.push(key("Tab", &format!("next of {open}")));
     }
+    key_lines(all, columns)
+}
+
+/// A key with what it does, and how wide that is.
+fn key_words(key: &str, words: &str, paint: OutputPaint) -> (usize, String) {
+    let width = key.len() + 3 + output::width(words);
+    (width, format!("{} {words}", paint.bold(&format!("[{key}]"))))
+}
+
+/// Keys on as many lines as they need.
+fn key_lines(all: Vec<(usize, String)>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = columns;
     for (width, text) in all {

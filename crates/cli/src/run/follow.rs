@@ -288,6 +288,10 @@ impl RunFollower {
                 self.ask.decide(&self.client, &asked, choice, text).await;
                 Ok(())
             }
+            AskAction::Always { rule, save } => {
+                self.ask.approve_always(&self.client, &asked, &rule, save).await;
+                Ok(())
+            }
             AskAction::Open => {
                 let Some(task) = &asked.task else { return Ok(()) };
                 self.canvas.clear()?;

@@ -46,10 +46,15 @@ fn an_agent_looks_and_does_not_decide() {
     let name = home.asking("approve echo yes > yes.txt");
     let (code, said) = inside(&home, "coven ls");
     assert!(code == "0" && said.contains(&name), "{code} {said}");
-    for command in [format!("coven approve {name}"), "coven run demo --detach".to_owned()] {
+    for command in [
+        format!("coven approve {name}"),
+        format!("coven approve {name} --always --save"),
+        "coven run demo --detach".to_owned(),
+    ] {
         let (code, said) = inside(&home, &command);
         assert_eq!(code, "1", "{said}");
         assert!(said.contains("ask the person who runs you"), "{said}");
     }
     assert!(!home.path("project/yes.txt").exists());
+    assert!(!home.path("home/.config/coven/policy.yaml").exists());
 }

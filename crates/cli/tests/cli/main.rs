@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails like the test itself")]
 
 mod adapter;
+mod always;
 mod answer;
 mod attach;
 mod attacks;

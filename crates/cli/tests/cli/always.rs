@@ -1,0 +1,223 @@
+//! Approving a command for always: the rule is shown first, counts in its session, and is written
+//! into the policy only where that is wanted.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::home::{Home, Said};
+use crate::terminal::Terminal;
+
+/// Columns and rows of a terminal on which a question fits with its rule.
+const LARGE: (u16, u16) = (100, 50);
+
+fn policy_path(home: &Home) -> std::path::PathBuf {
+    home.path("home/.config/coven/policy.yaml")
+}
+
+/// Puts a policy in place, and accepts it as the user would.
+fn policy(home: &Home, text: &str) {
+    fs::create_dir_all(policy_path(home).parent().unwrap()).unwrap();
+    fs::write(policy_path(home), text).unwrap();
+    home.coven(&["policy", "accept", "--yes"]).ok();
+}
+
+fn blocks(home: &Home, name: &str) {
+    home.coven(&["wait", name, "--until", "blocked", "--timeout", "60s"]).code(3);
+}
+
+/// What is asked now: the command, or the kind of question.
+fn asked(home: &Home, name: &str) -> String {
+    let json = home.coven(&["inbox", name, "--json"]).ok().json();
+    let asked = &json["interventions"][0];
+    asked["command"].as_str().or(asked["kind"].as_str()).unwrap().to_owned()
+}
+
+/// Who decided the questions of a session, and how.
+fn decisions(home: &Home, name: &str) -> Vec<(String, String)> {
+    let events = home.coven(&["events", name, "--json"]).ok().lines();
+    let decision = |event: Value| {
+        let decision = &event["data"]["decision"];
+        let text = |key: &str| decision[key].as_str().map(str::to_owned);
+        Some((text("choice")?, text("by")?))
+    };
+    events.into_iter().filter_map(decision).collect()
+}
+
+fn always(home: &Home, name: &str, more: &[&str]) -> Said {
+    let mut args = vec!["approve", name, "--always"];
+    args.extend(more);
+    home.coven(&args)
+}
+
+#[test]
+fn a_command_is_approved_for_the_rest_of_its_session_also_by_the_next_daemon() {
+    let home = Home::new();
+    let name = home.asking("approve echo 'a.b'; approve echo b; approve echo 'a.b'; say Done.");
+    let said = always(&home, &name, &[]).ok();
+    assert!(said.err.contains("for the rest of the session:\n  - name: always-"), "{}", said.err);
+    assert!(said.err.contains("  command: 'echo ''a\\.b'''\n"), "{}", said.err);
+    blocks(&home, &name);
+    assert_eq!(asked(&home, &name), "echo b");
+    home.kill_daemon();
+    home.coven(&["approve", &name]).ok();
+    blocks(&home, &name);
+    // The same command was not asked again.
+    assert_eq!(asked(&home, &name), "ended-turn");
+    let decided = decisions(&home, &name);
+    assert_eq!(decided[0].0, "approve-always");
+    assert_eq!(decided[2].0, "approve");
+    assert!(decided[2].1.starts_with("policy:session:always-"), "{decided:?}");
+    assert!(!policy_path(&home).exists());
+    home.coven(&["audit"]).ok();
+    // It is a rule of that session.
+    let other = home.asking("approve echo 'a.b'");
+    assert_eq!(asked(&home, &other), "echo 'a.b'");
+}
+
+#[test]
+fn a_saved_rule_counts_in_every_session_and_the_policy_keeps_its_comments() {
+    let home = Home::new();
+    let text = "# mine\nversion: 2\nrules:\n  - name: no\n    matches: rm -rf  # never\n    decision: deny\n# end\n";
+    policy(&home, text);
+    let name = home.asking("approve echo a");
+    let said = always(&home, &name, &["--save"]).ok();
+    assert!(said.err.contains("from now on, in every session:\n"), "{}", said.err);
+    let now = fs::read_to_string(policy_path(&home)).unwrap();
+    let (before, end) = text.split_once("# end").unwrap();
+    assert!(now.starts_with(before) && now.ends_with(&format!("# end{end}")), "{now}");
+    assert!(now.contains("  - name: always-") && now.contains("command: 'echo a'"), "{now}");
+    let said = home.coven(&["policy", "accept", "--yes"]).ok();
+    assert!(said.out.contains("is accepted already"), "{}", said.out);
+    let other = home.asking("approve echo a; approve echo b");
+    assert_eq!(asked(&home, &other), "echo b");
+    assert!(decisions(&home, &other)[0].1.starts_with("policy:user:always-"));
+}
+
+#[test]
+fn a_policy_that_is_wrong_or_was_not_accepted_takes_no_rule() {
+    let home = Home::new();
+    let name = home.asking("approve echo a");
+    fs::create_dir_all(policy_path(&home).parent().unwrap()).unwrap();
+    for (text, why, code) in [
+        ("version: 2\nrules: {\n", "your policy cannot be read, and was left as it is", 2),
+        ("version: 1\nrules: []\n", "your policy has version 1", 2),
+        ("version: 2\nrules: [{decision: allow}]\n", "to which no rule can be added", 2),
+        ("version: 2\nrules:\n  - decision: allow\n", "your policy changed and was not", 1),
+    ] {
+        fs::write(policy_path(&home), text).unwrap();
+        let said = always(&home, &name, &["--save"]).code(code);
+        assert!(said.err.contains(why) && said.err.contains("nothing was decided"), "{}", said.err);
+        assert_eq!(fs::read_to_string(policy_path(&home)).unwrap(), text);
+        assert_eq!(asked(&home, &name), "echo a");
+    }
+    assert_eq!(decisions(&home, &name), []);
+    fs::remove_file(policy_path(&home)).unwrap();
+    always(&home, &name, &["--save"]).ok();
+    let said = home.coven(&["policy", "accept", "--yes"]).ok();
+    assert!(said.out.contains("is accepted already"), "{}", said.out);
+}
+
+#[test]
+fn a_rule_that_denies_wins() {
+    let home = Home::new();
+    let name = home.asking("approve touch X; approve echo b; approve touch X; say Done.");
+    always(&home, &name, &[]).ok();
+    blocks(&home, &name);
+    fs::remove_file(home.path("project/X")).unwrap();
+    policy(&home, "version: 2\nrules:\n  - {name: no, matches: touch, decision: deny}\n");
+    home.coven(&["approve", &name]).ok();
+    blocks(&home, &name);
+    let decided = decisions(&home, &name);
+    assert_eq!(decided[2], ("deny".to_owned(), "policy:user:no".to_owned()), "{decided:?}");
+    assert!(!home.path("project/X").exists());
+}
+
+#[test]
+fn what_cannot_be_taken_apart_is_approved_once_and_not_for_always() {
+    let home = Home::new();
+    let name = home.asking("approve touch X # cargo test");
+    let said = always(&home, &name, &[]).code(1);
+    assert!(said.err.contains("it cannot be approved for always: "), "{}", said.err);
+    assert!(said.err.contains("there is a comment in it"), "{}", said.err);
+    let listed = home.coven(&["inbox"]).ok().out;
+    assert!(listed.contains("coven approve") && !listed.contains("--always"), "{listed}");
+    home.coven(&["approve", &name]).ok();
+    blocks(&home, &name);
+    assert!(home.path("project/X").exists());
+}
+
+#[test]
+fn a_terminal_shows_the_rule_before_it_asks() {
+    let home = Home::new();
+    let name = home.asking("approve echo a");
+    let start = || Terminal::start(home.command(&["approve", &name, "--always"]), LARGE);
+    let mut terminal = start();
+    terminal.until_shows("Make this rule? [y/N]");
+    assert!(terminal.text().contains("command: 'echo a'"), "{}", terminal.text());
+    terminal.send("n");
+    assert_eq!(terminal.finish().code(), Some(1));
+    assert_eq!(asked(&home, &name), "echo a");
+    let mut terminal = start();
+    terminal.until_shows("Make this rule? [y/N]");
+    terminal.send("y");
+    assert_eq!(terminal.finish().code(), Some(0));
+    assert_eq!(decisions(&home, &name)[0].0, "approve-always");
+}
+
+/// A run whose agent asks for this command, on a terminal.
+fn followed(home: &Home, command: &str, size: (u16, u16)) -> Terminal {
+    let text = format!(
+        "name: asks\ndescription: Asks.\nsteps:\n  - name: ask\n    type: agent\n    adapter: demo\n    \
+         mode: interactive\n    permissions: ask\n    prompt: |\n      approve {command}\n      say Done.\n"
+    );
+    home.write("asks.yaml", &text);
+    Terminal::start(home.command(&["run", "./asks.yaml"]), size)
+}
+
+#[test]
+fn an_approve_key_is_refused_while_the_end_of_the_command_is_not_shown() {
+    let home = Home::new();
+    let mut terminal = followed(&home, "echo begin-of-it && echo end-of-it", (60, 7));
+    terminal.until_shows("asks for approval");
+    assert!(!terminal.text().contains("end-of-it"), "{}", terminal.text());
+    for key in ["a", "A"] {
+        terminal.send(key);
+        // There is no room to say so either, so what counts is what was decided.
+        terminal.until("the key was read", |terminal| !terminal.read(200));
+        assert_eq!(decisions(&home, &home.only()), [], "{key}");
+    }
+    terminal.resize(LARGE);
+    terminal.until_shows("end-of-it");
+    terminal.until_shows("[a] approve");
+    terminal.send("a");
+    terminal.until("it is approved", |terminal| {
+        terminal.read(100);
+        decisions(&home, &home.only()).len() == 1
+    });
+    assert_eq!(decisions(&home, &home.only())[0].0, "approve");
+    assert_eq!(terminal.finish().code(), Some(0));
+}
+
+#[test]
+fn a_run_shows_the_rule_before_the_key_that_makes_it_counts() {
+    let home = Home::new();
+    let mut terminal = followed(&home, "echo a", LARGE);
+    terminal.until_shows("[A] approve always");
+    // What is typed with the key was typed before the rule was shown.
+    terminal.send("Ay");
+    terminal.until_shows("[y] make it");
+    assert!(terminal.text().contains("command: 'echo a'"), "{}", terminal.text());
+    assert_eq!(decisions(&home, &home.only()), []);
+    terminal.send("n");
+    terminal.until_shows("[A] approve always");
+    terminal.send("A");
+    terminal.until_shows("[y] make it");
+    terminal.until("the rule is made", |terminal| {
+        terminal.send("y");
+        terminal.read(100);
+        !decisions(&home, &home.only()).is_empty()
+    });
+    assert_eq!(decisions(&home, &home.only())[0].0, "approve-always");
+    assert_eq!(terminal.finish().code(), Some(0));
+}
