@@ -64,7 +64,9 @@ export interface InterventionItem extends Intervention {
   goal?: string | null;
   baseDir: string;
   adapter?: string | null;
+  /** The rule that "always" makes, as it stands in a policy. */
   always?: string | null;
+  noAlways?: string | null;
 }
 
 export interface Interventions {
@@ -76,6 +78,9 @@ export interface Decide {
   answer?: string | null;
   digest?: string | null;
   why?: string | null;
+  /** The rule that was shown, for "always". */
+  rule?: string | null;
+  save?: boolean;
 }
 
 export interface WorkflowItem {

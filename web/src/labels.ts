@@ -126,7 +126,7 @@ export const CHOICE: Record<Choice, string> = {
 /** What a decision does, for those who wonder. */
 export const MEANING: Record<Choice, string> = {
   approve: "Yes, this once",
-  "approve-always": "Yes, and do not ask again",
+  "approve-always": "Shows the rule that answers this command for the rest of the session",
   deny: "No; a text goes along if there is one",
   answer: "Type this text to the agent",
   complete: "The task is done; the run goes on",

@@ -14,6 +14,9 @@ import { say } from "./parts";
 
 const KEYS: Record<string, Choice> = { a: "approve", A: "approve-always", d: "deny" };
 const SHOWN_KEYS: Partial<Record<Choice, string>> = { approve: "a", "approve-always": "⇧A", deny: "d" };
+/** How long a rule must have been shown before it can be made, in milliseconds: a double click on
+ * "Always" must not make it unseen. */
+const RULE_SETTLE_TIME = 600;
 /** How many cards are drawn at once; more would be scrolled past, not read. */
 const DRAWN = 25;
 
@@ -27,6 +30,11 @@ export function Attention({ items, title, within }: {
   const settling = useRef(new DecisionLock()).current;
   const [selected, setSelected] = useState<string | null>(null);
   const [, again] = useState(0);
+  // The question whose rule for "always" is shown, and since when.
+  const [ruled, setRuled] = useState<{ id: string; at: number } | null>(null);
+  const showRule = (id: string | null) => setRuled(id === null ? null : { id, at: performance.now() });
+  const rulePlaced = (item: InterventionItem) =>
+    ruled?.id === item.id && performance.now() - ruled.at >= RULE_SETTLE_TIME;
   const shown = items.slice(0, DRAWN);
   const place = useRef(0);
 
@@ -81,12 +89,19 @@ export function Attention({ items, title, within }: {
     if (event.key === "j" || (event.key === "ArrowDown" && target === section.current)) choose(1);
     else if (event.key === "k" || (event.key === "ArrowUp" && target === section.current)) choose(-1);
     else if (event.key === "Enter" && current && target === section.current) open(current);
-    else if (KEYS[event.key] && current) {
+    else if (event.key === "Escape" && ruled) showRule(null);
+    else if (event.key === "y" && current && rulePlaced(current)) {
+      if (event.repeat || !mayApprove(current)) return;
+      if (settling.left(current.id, performance.now()) > 0) return;
+      void take(current, "approve-always", "");
+    } else if (KEYS[event.key] && current) {
       const choice = KEYS[event.key]!;
       if (!current.options.includes(choice) || event.repeat) return;
       if (settling.left(current.id, performance.now()) > 0) return;
       if (APPROVES.has(choice) && !mayApprove(current)) return;
-      void take(current, choice, "");
+      if (choice === "approve-always") {
+        if (current.always) showRule(current.id);
+      } else void take(current, choice, "");
     } else return;
     event.preventDefault();
   };
@@ -110,7 +125,9 @@ export function Attention({ items, title, within }: {
               setSelected(item.id);
             }}
             onDecide={() => section.current?.focus({ preventScroll: true })}
-            mayDecide={() => settling.left(item.id, performance.now()) === 0} />
+            mayDecide={() => settling.left(item.id, performance.now()) === 0}
+            showsRule={ruled?.id === item.id} onRule={(show) => showRule(show ? item.id : null)}
+            mayRule={() => rulePlaced(item)} />
         ))}
       </ul>
       {items.length > shown.length && (
@@ -134,7 +151,7 @@ const open = (item: InterventionItem) => go(toSession(item.workflowId, item.task
 /** Decisions that are under way, so that one press is one decision. */
 const underWay = new Set<string>();
 
-async function take(item: InterventionItem, decision: Choice, answer: string): Promise<boolean> {
+async function take(item: InterventionItem, decision: Choice, answer: string, save = false): Promise<boolean> {
   if (underWay.has(item.id)) return false;
   underWay.add(item.id);
   try {
@@ -142,6 +159,7 @@ async function take(item: InterventionItem, decision: Choice, answer: string): P
       decision,
       ...(answer !== "" && TAKES_TEXT.has(decision) ? { answer } : {}),
       ...(item.digest ? { digest: item.digest } : {}),
+      ...(decision === "approve-always" && item.always ? { rule: item.always, ...(save ? { save } : {}) } : {}),
     });
     return true;
   } catch (error) {
@@ -158,7 +176,7 @@ async function take(item: InterventionItem, decision: Choice, answer: string): P
   }
 }
 
-function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
+function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, showsRule, onRule, mayRule }: {
   item: InterventionItem;
   within: { task: string | null } | undefined;
   current: boolean;
@@ -167,6 +185,10 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
   /** The card will go; the keyboard stays with the queue. */
   onDecide: () => void;
   mayDecide: () => boolean;
+  /** The rule that "always" makes is shown. */
+  showsRule: boolean;
+  onRule: (show: boolean) => void;
+  mayRule: () => boolean;
 }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -189,14 +211,22 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
   // unseen where the terminal is out of sight.
   const below = within !== undefined && within.task === item.task && task?.live === true && task.mode === "interactive";
   const takes = item.options.filter((option) => TAKES_TEXT.has(option));
-  const plain = item.options.filter((option) => !NEEDS_TEXT.has(option));
+  const plain = item.options.filter((option) =>
+    !NEEDS_TEXT.has(option) && (option !== "approve-always" || item.always));
   const texts = item.options.filter((option) => NEEDS_TEXT.has(option));
 
   const press = (choice: Choice) => {
     if (!mayDecide() || busy || unseen(choice)) return;
     if (NEEDS_TEXT.has(choice) && text.trim() === "") return;
+    if (choice === "approve-always") return onRule(true);
+    send(choice, false);
+  };
+  const makeRule = (save: boolean) => {
+    if (mayDecide() && !busy && !unseen("approve-always") && mayRule()) send("approve-always", save);
+  };
+  const send = (choice: Choice, save: boolean) => {
     setBusy(true);
-    void take(item, choice, text).then((done) => {
+    void take(item, choice, text, save).then((done) => {
       setBusy(false);
       if (done) onDecide();
     });
@@ -238,8 +268,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
         {plain.map((choice, at) => (
           <button key={choice} type="button" disabled={busy || unseen(choice)} aria-disabled={locked}
             class={at === 0 ? "primary" : choice === "abort" || choice === "stop" ? "danger-quiet" : ""}
-            title={choice === "approve-always" && item.always ? item.always : MEANING[choice]}
-            data-choice={choice} onClick={() => press(choice)}>
+            title={MEANING[choice]} data-choice={choice} onClick={() => press(choice)}>
             {CHOICE[choice]}
             {current && SHOWN_KEYS[choice] && <kbd aria-hidden="true">{SHOWN_KEYS[choice]}</kbd>}
           </button>
@@ -265,8 +294,19 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide }: {
           </a>
         )}
       </div>
-      {item.options.includes("approve-always") && item.always && (
-        <p class="always muted"><Warn size={13} /> <span>Always: {item.always}</span></p>
+      {showsRule && item.always && (
+        <div class="always" role="group" aria-label="The rule that always makes">
+          <p>This rule answers for the rest of the session:</p>
+          <pre class="rule" tabIndex={0}>{item.always}</pre>
+          <button type="button" data-rule="make" disabled={busy} onClick={() => makeRule(false)}>
+            Make this rule{current && <kbd aria-hidden="true">y</kbd>}
+          </button>
+          <button type="button" data-rule="save" disabled={busy} onClick={() => makeRule(true)}>Also save it in your policy</button>
+          <button type="button" data-rule="back" class="quiet" onClick={() => onRule(false)}>Back</button>
+        </div>
+      )}
+      {item.options.includes("approve-always") && item.noAlways && (
+        <p class="no-always muted"><Warn size={13} /> <span>Always is not possible: {item.noAlways}</span></p>
       )}
     </li>
   );

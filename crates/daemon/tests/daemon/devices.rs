@@ -215,6 +215,16 @@ async fn a_device_that_may_look_cannot_answer_type_or_start_anything() {
     let approve = serde_json::from_value(json!({"decision": "approve", "digest": asked.digest}));
     let approve = approve.unwrap();
     assert_eq!(code(client.decide(&asked.id, &approve).await), ProblemCode::RoleMayNot);
+    // One that may answer does not write the policy of every session.
+    let answers = daemon.tcp_with(daemon.token(DeviceRole::Answer).await).await;
+    let always = daemon.asked(id).await.always;
+    let save =
+        json!({"decision": "approve-always", "digest": asked.digest, "rule": always, "save": true});
+    let save = serde_json::from_value(save).unwrap();
+    for client in [&client, &answers] {
+        assert_eq!(code(client.decide(&asked.id, &save).await), ProblemCode::RoleMayNot);
+    }
+    assert!(!home.config().join("policy.yaml").exists());
     let typed = serde_json::from_value(json!({"keys": ["1"]})).unwrap();
     assert_eq!(code(client.input(id, "a", &typed).await), ProblemCode::RoleMayNot);
     let start = daemon.grimoire("demo");

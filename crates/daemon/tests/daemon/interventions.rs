@@ -12,12 +12,8 @@ use serde_json::json;
 use crate::support::{Daemon, Home, code};
 
 fn decision(choice: InterventionChoice, asked: &InterventionItem) -> DecideRequest {
-    DecideRequest {
-        decision: choice,
-        answer: None,
-        digest: asked.intervention.digest.clone(),
-        why: Some("because".to_owned()),
-    }
+    let digest = asked.intervention.digest.clone();
+    DecideRequest { why: Some("because".to_owned()), ..DecideRequest::new(choice, digest) }
 }
 
 async fn wants_to_touch(daemon: &Daemon<'_>) -> (String, InterventionItem) {
@@ -107,4 +103,27 @@ async fn a_gate_that_failed_is_retried_and_passed() {
     daemon.ends(id, WorkflowStatus::Completed).await;
     let left = daemon.client.interventions(&InterventionQuery::default()).await.unwrap();
     assert_eq!(left.interventions, []);
+}
+
+/// What is approved for always is the rule that was seen, and no other.
+#[tokio::test]
+async fn always_needs_the_rule_that_was_shown() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let (id, asked) = wants_to_touch(&daemon).await;
+    let which = &asked.intervention.id;
+    let always = decision(InterventionChoice::ApproveAlways, &asked);
+    assert_eq!(code(daemon.client.decide(which, &always).await), ProblemCode::BadDecision);
+    let rule = asked.always.clone().unwrap();
+    let other = DecideRequest { rule: Some(rule.replace("made", "other")), ..always.clone() };
+    assert_eq!(code(daemon.client.decide(which, &other).await), ProblemCode::StaleDigest);
+    let once = DecideRequest { save: true, ..decision(InterventionChoice::Approve, &asked) };
+    assert_eq!(code(daemon.client.decide(which, &once).await), ProblemCode::BadDecision);
+    let seen = DecideRequest { rule: Some(rule), ..always };
+    daemon.client.decide(which, &seen).await.unwrap();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let query = InterventionQuery { state: Some(InterventionState::Decided), workflow: Some(id) };
+    let past = daemon.client.interventions(&query).await.unwrap().interventions;
+    let made = past[0].decision.clone().unwrap().rule.unwrap();
+    assert_eq!((made.adapter.as_str(), made.command.as_str()), ("demo", "touch made.txt"));
 }

@@ -156,12 +156,7 @@ async fn a_thousand_followers_hear_every_fact_once_and_in_order() {
             stream
         })
         .collect();
-    let approve = DecideRequest {
-        decision: InterventionChoice::Approve,
-        answer: None,
-        digest: None,
-        why: None,
-    };
+    let approve = DecideRequest::new(InterventionChoice::Approve, None);
     daemon.client.decide(&asked, &approve).await.unwrap();
     daemon.ends(&id, WorkflowStatus::Completed).await;
     // The number of an answer is from before its content, so that a client that follows from there

@@ -31,12 +31,7 @@ async fn a_killed_daemon_comes_back_to_the_same_agent_and_the_same_question() {
     let after = daemon.client.workflow(&id).await.unwrap();
     assert!(after.live && after.last_seq >= before.last_seq);
     assert_eq!(home.running(), alive, "the very same processes");
-    let decide = DecideRequest {
-        decision: InterventionChoice::Approve,
-        answer: None,
-        digest: again.intervention.digest.clone(),
-        why: None,
-    };
+    let decide = DecideRequest::new(InterventionChoice::Approve, again.intervention.digest.clone());
     daemon.client.decide(&again.intervention.id, &decide).await.unwrap();
     daemon.ends(&id, WorkflowStatus::Completed).await;
     assert!(home.base().join("made.txt").exists());
@@ -163,12 +158,10 @@ impl Call {
                 let query = InterventionQuery { workflow: Some(id.to_owned()), state: None };
                 match client.interventions(&query).await?.interventions.into_iter().next() {
                     Some(item) => {
-                        let decide = DecideRequest {
-                            decision: InterventionChoice::Approve,
-                            answer: None,
-                            digest: item.intervention.digest.clone(),
-                            why: None,
-                        };
+                        let decide = DecideRequest::new(
+                            InterventionChoice::Approve,
+                            item.intervention.digest.clone(),
+                        );
                         client.decide(&item.intervention.id, &decide).await.map(drop)
                     }
                     None => Ok(()),

@@ -78,12 +78,7 @@ async fn a_question_of_an_agent_that_nobody_watches_calls_a_person_with_all_it_t
     let workflow = snapshot.workflow;
     assert_eq!(workflow.tasks[0].status, TaskStatus::WaitingForUser);
     assert_eq!(workflow.interventions[0].id, asked.id);
-    let decide = DecideRequest {
-        decision: InterventionChoice::Approve,
-        answer: None,
-        digest: asked.digest,
-        why: None,
-    };
+    let decide = DecideRequest::new(InterventionChoice::Approve, asked.digest);
     daemon.client.decide(&asked.id, &decide).await.unwrap();
     let mut seq = snapshot.seq;
     loop {

@@ -16,7 +16,7 @@ async fn asking(daemon: &Daemon<'_>, name: &str) -> (String, InterventionItem) {
 
 async fn decide(daemon: &Daemon<'_>, item: &InterventionItem, decision: InterventionChoice) {
     let digest = item.intervention.digest.clone();
-    let wish = DecideRequest { decision, answer: None, digest, why: None };
+    let wish = DecideRequest::new(decision, digest);
     daemon.client.decide(&item.intervention.id, &wish).await.unwrap();
 }
 
@@ -104,19 +104,69 @@ async fn an_answer_that_somebody_else_gave_first_is_told_and_not_given_twice() {
 }
 
 #[tokio::test]
-async fn always_shows_what_it_would_mean_before_it_is_chosen() {
+async fn always_shows_its_rule_before_it_can_be_made() {
     let home = Home::new();
     let daemon = home.daemon().await;
-    let (_, item) = asking(&daemon, "always").await;
+    let (id, item) = asking(&daemon, "always").await;
     let browser = signed_in(&daemon).await;
     unlocked(&browser).await;
-    let meant = item.always.unwrap();
-    let shown = browser.js("return document.querySelector('.always').innerText", json!([])).await;
-    assert_eq!(shown.as_str().unwrap().trim(), format!("Always: {meant}"));
-    let title = browser
-        .js("return document.querySelector('[data-choice=approve-always]').title", json!([]))
+    browser.js(COUNTING, json!([])).await;
+    let rule = item.always.unwrap();
+    assert!(rule.contains("command: 'echo hello > \"out\\.txt\"'"), "{rule}");
+    // Pressed at once, as a double click is, it makes nothing.
+    let hasty = "document.querySelector('[data-choice=approve-always]').click();
+        return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+            document.querySelector('[data-rule=make]').click();
+            done(document.querySelector('.always .rule').innerText);
+        })));";
+    let shown = browser.js(hasty, json!([])).await;
+    assert_eq!(shown.as_str().unwrap().trim(), rule.trim());
+    assert_eq!(browser.js("return window.decisions", json!([])).await, json!([]));
+    browser
+        .waits(
+            "the rule is made",
+            "(document.querySelector('[data-rule=make]')?.click(), window.decisions.length > 0)",
+        )
         .await;
-    assert_eq!(title, json!(meant));
+    assert_eq!(browser.js("return window.decisions", json!([])).await, json!(["approve-always"]));
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+}
+
+#[tokio::test]
+async fn a_long_command_is_approved_only_when_its_end_was_in_view() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let browser = signed_in(&daemon).await;
+    // As on a small screen, where only a part of it is in view.
+    let small = "const style = document.createElement('style');
+        style.textContent = '.excerpt { max-height: 40px !important; }';
+        document.head.append(style);";
+    browser.js(small, json!([])).await;
+    let (id, item) = asking(&daemon, "long").await;
+    assert!(!item.intervention.truncated && item.always.is_some(), "{item:?}");
+    browser.waits("it is there", "document.querySelector('.card .excerpt')").await;
+    let small = "const box = document.querySelector('.card .excerpt');
+        return [box.scrollHeight > box.clientHeight + 2, box.scrollTop];";
+    assert_eq!(browser.js(small, json!([])).await, json!([true, 0]));
+    unlocked(&browser).await;
+    browser.js(COUNTING, json!([])).await;
+    browser.sees("Scroll to the end of it before you approve.").await;
+    let press = "const queue = document.querySelector('.attention');
+        queue.focus();
+        for (const key of ['a', 'A', 'y'])
+            queue.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+        for (const choice of ['approve', 'approve-always'])
+            document.querySelector(`[data-choice=${choice}]`).click();
+        return [document.querySelector('[data-choice=approve]').disabled,
+            document.querySelector('.always') !== null, window.decisions.length];";
+    assert_eq!(browser.js(press, json!([])).await, json!([true, false, 0]));
+    browser.js("document.querySelector('.card .excerpt').scrollTop = 100000", json!([])).await;
+    browser
+        .waits("it can be approved", "!document.querySelector('[data-choice=approve]').disabled")
+        .await;
+    browser.click(".card [data-choice=approve]").await;
+    browser.waits("it is approved", "window.decisions.length === 1").await;
+    daemon.ends(&id, WorkflowStatus::Completed).await;
 }
 
 #[tokio::test]
