@@ -27,8 +27,12 @@ impl ServiceError {
             Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
             Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),
-            Self::BaseDirReplaced(_) | Self::NotTyped(_) => ProblemCode::NotNow,
-            Self::StaleTrust(_) | Self::StaleImport(_) => ProblemCode::StaleDigest,
+            Self::BaseDirReplaced(_) | Self::NotTyped(_) | Self::PolicyNotAccepted => {
+                ProblemCode::NotNow
+            }
+            Self::StaleTrust(_) | Self::StaleImport(_) | Self::OtherRule => {
+                ProblemCode::StaleDigest
+            }
             Self::NotImportable(_) => ProblemCode::NotImportable,
             Self::UnknownSession { .. } | Self::SessionGone(_) => ProblemCode::WorkflowNotFound,
             Self::KeyOfDeleted(_) => ProblemCode::KeyReused,
@@ -46,8 +50,6 @@ impl ServiceError {
             | Self::NoRule
             | Self::NothingToSave
             | Self::NotSaved(_) => ProblemCode::BadDecision,
-            Self::OtherRule => ProblemCode::StaleDigest,
-            Self::PolicyNotAccepted => ProblemCode::NotNow,
             Self::UnknownGrimoire { .. } => ProblemCode::GrimoireNotFound,
             Self::UnknownAdapter(_) => ProblemCode::BadAdapter,
             Self::Grimoire(unusable) => grimoire(unusable),
