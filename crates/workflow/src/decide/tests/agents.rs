@@ -167,7 +167,7 @@ fn a_command_that_was_approved_for_always_is_not_asked_again() {
     told.tell(asks_to_run(1, "Run it?", "cargo test", false));
     let adapter = match &told.spec("a", 1).work {
         JobWork::Agent(agent) => agent.adapter.clone(),
-        work => panic!("{work:?}"),
+        work @ JobWork::Shell(_) => panic!("{work:?}"),
     };
     told.tell(decide_with(1, always(&adapter)));
     told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
