@@ -166,6 +166,7 @@ export const EVENT: Record<string, string> = {
   "workflow.intervention.resolved": "Decided",
   "workflow.intervention.withdrawn": "Question withdrawn",
   "task.started": "Task started",
+  "task.confined": "Task confined",
   "task.ended": "Task ended",
   "task.status": "Task changed",
   "task.stopping": "Task is being stopped",

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use sha2::{Digest, Sha256};
+
 use crate::cargo;
 use crate::error::Error;
 
@@ -16,6 +18,10 @@ pub(crate) struct Args {
     #[arg(long)]
     check: bool,
 }
+
+/// The digests of what was built, beside it. A file that was changed afterwards is seen by
+/// `cargo xtask tidy` without a build.
+pub(crate) const BUILT_LIST: &str = "built.sha256";
 
 /// Installs what the lock file names, checks types, runs the page's own tests, builds, compares.
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
@@ -27,7 +33,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let out = built.display().to_string();
     npm(&web, &["run", "build", "--", "--outDir", &out, "--emptyOutDir"])?;
 
-    let (new, old) = (files(&built)?, files(&web.join("dist"))?);
+    let (mut new, old) = (files(&built)?, files(&web.join("dist"))?);
+    new.insert(BUILT_LIST.to_owned(), list(&new).into_bytes());
     let differing = differing(&new, &old);
     if differing.is_empty() {
         eprintln!("web: dist is what its sources build, {} files", new.len());
@@ -81,6 +88,16 @@ pub(crate) fn files(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     Ok(found)
 }
 
+/// A line with the digest and the path of each file.
+pub(crate) fn list(files: &BTreeMap<String, Vec<u8>>) -> String {
+    let line = |(path, bytes): (&String, &Vec<u8>)| format!("{}  {path}\n", digest(bytes));
+    files.iter().map(line).collect()
+}
+
+pub(crate) fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn differing<'a>(
     new: &'a BTreeMap<String, Vec<u8>>,
     old: &'a BTreeMap<String, Vec<u8>>,
@@ -126,7 +143,7 @@ mod tests {
     #[test]
     fn the_committed_page_has_its_index_and_the_list_of_its_sources() {
         let files = files(&cargo::root().join("web/dist")).unwrap();
-        for path in ["index.html", "licences.txt", "sources.sha256"] {
+        for path in ["index.html", "licences.txt", "sources.sha256", BUILT_LIST] {
             assert!(files.contains_key(path), "{path}");
         }
     }

@@ -207,7 +207,7 @@ async fn show_first(
     }
     for line in question::excerpt(asked) {
         for part in output::folded(&line, output::columns().saturating_sub(4)) {
-            eprintln!("  │ {part}");
+            output::say!("  │ {part}");
         }
     }
     if choice == InterventionChoice::Approve {
@@ -220,15 +220,15 @@ async fn show_first(
             .hint(format!("approve it once: coven approve {}", item.workflow_name)));
     };
     let length = if save { "from now on, in every session" } else { "for the rest of the session" };
-    eprintln!("The rule that answers {length}:");
+    output::say!("The rule that answers {length}:");
     for line in output::clean(rule).lines() {
         for part in output::folded(line, output::columns().saturating_sub(3)) {
-            eprintln!("  {part}");
+            output::say!("  {part}");
         }
     }
     if tty::is_interactive() {
         tty::discard_typed()?;
-        eprint!("Make this rule? [y/N] ");
+        output::ask!("Make this rule? [y/N] ");
         if !trust::said_yes().await? {
             return Err(CommandFailure::told());
         }
@@ -275,10 +275,10 @@ async fn decide(
         );
     }
     if let Some(saved) = &decided.saved {
-        eprintln!("{} has the rule {}", output::one_line(&saved.path), saved.name);
+        output::say!("{} has the rule {}", output::one_line(&saved.path), saved.name);
         if let Some(before) = &saved.decided_before_by {
             let before = output::one_line(before);
-            eprintln!("note: the rule `{before}` comes before it and decides: coven policy edit");
+            output::say!("note: the rule `{before}` comes before it and decides: coven policy edit");
         }
     }
     output::line(&format!(

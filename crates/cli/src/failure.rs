@@ -167,7 +167,6 @@ fn hint(problem: &ApiProblem) -> Option<&'static str> {
         ProblemCode::AlreadyDecided => "`coven inbox` shows what waits",
         ProblemCode::StaleDigest => "look again: coven inbox",
         ProblemCode::Stopping => "try again in a moment; a new daemon starts by itself",
-        ProblemCode::AgentMayNot => "ask the person who runs you to do it",
         _ => return None,
     })
 }

@@ -83,7 +83,7 @@ impl Caller {
             ),
             Peer::Agent(Some(_)) => (
                 "this request comes from a process that runs under a holder",
-                "agents may look; ask a person to do this from a shell of their own",
+                "agents may look; ask the person who runs you to do this from a shell of their own",
             ),
         };
         Err(ApiProblem::new(ProblemCode::AgentMayNot, detail).with_hint(hint))

@@ -17,8 +17,7 @@ pub use format::KINDS;
 pub use parts::{
     AttemptPlace, DeliveredInput, InterventionDecision, JobConfinement, JobTimer, LoopVerdict,
     SessionCreated, SessionRule, StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole,
-    TaskStarted,
-    TimerPurpose,
+    TaskStarted, TimerPurpose,
 };
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};

@@ -125,7 +125,7 @@ fn write_prompt(folder: &Path, name: &str, text: &str) -> Result<PathBuf, StartE
         .and_then(|folder| folder.replace(name, text.as_bytes(), Durability::Cache));
     let path = folder.join(name);
     match written {
-        Ok(_) => Ok(path),
+        Ok(()) => Ok(path),
         Err(error) => Err(StartError::Prompt { path, source: error.into() }),
     }
 }

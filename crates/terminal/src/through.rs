@@ -101,8 +101,9 @@ fn may_pass(payload: &[u8], clipboard: ClipboardAccess) -> bool {
     let number = parts.next().and_then(|number| str::from_utf8(number).ok());
     match number.and_then(|number| number.parse::<u16>().ok()) {
         // Titles, colours, folder, links, pointer, prompts and notifications.
-        Some(0..=2 | 4 | 5 | 7 | 8 | 10..=19 | 21 | 22 | 99) => true,
-        Some(104 | 105 | 110..=119 | 133 | 777) => true,
+        Some(
+            0..=2 | 4 | 5 | 7 | 8 | 10..=19 | 21 | 22 | 99 | 104 | 105 | 110..=119 | 133 | 777,
+        ) => true,
         // A notification, or progress; with other numbers it is a command to the terminal.
         Some(9) => {
             let first = parts.next().unwrap_or_default();

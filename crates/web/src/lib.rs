@@ -10,7 +10,7 @@ use rust_embed::RustEmbed;
 
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
-#[exclude = "sources.sha256"]
+#[exclude = "*.sha256"]
 struct Dist;
 
 /// One file of the page.

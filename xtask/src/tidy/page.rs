@@ -1,14 +1,13 @@
-//! The built page that is committed was built from the sources that are there. Nothing is built to
-//! see this: a build leaves the digests of its sources beside what it made.
+//! The built page that is committed was built from the sources that are there, and is what was
+//! built. Nothing is built to see this: a build leaves the digests of its sources and of its files
+//! beside what it made.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use super::problem::TidyProblem;
 use crate::error::Error;
-use crate::web;
+use crate::web::{self, BUILT_LIST, digest};
 
 /// What a build leaves.
 const SOURCES_LIST: &str = "web/dist/sources.sha256";
@@ -40,11 +39,17 @@ pub(crate) fn check(root: &Path) -> Result<Vec<TidyProblem>, Error> {
     }
     let path = root.join(SOURCES_LIST);
     let list = std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
-    Ok(compare(&list, &now))
+    let mut problems = compare(&list, &now);
+    problems.extend(changed_since_built(web::files(&root.join("web/dist"))?));
+    Ok(problems)
 }
 
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+/// A problem if the built files are not those that the build left.
+fn changed_since_built(mut files: BTreeMap<String, Vec<u8>>) -> Option<TidyProblem> {
+    let built = files.remove(BUILT_LIST).unwrap_or_default();
+    let message = "a file of the built page is not what the build made: run `cargo xtask web`";
+    let path = format!("web/dist/{BUILT_LIST}");
+    (built != web::list(&files).into_bytes()).then(|| TidyProblem::error(&path, 1, message))
 }
 
 /// One problem for each source that is not what the page was built from.
@@ -85,6 +90,18 @@ mod tests {
     fn a_page_that_was_built_from_what_is_there_is_fine() {
         let files = [("src/main.tsx", "one"), ("package.json", "two")];
         assert_eq!(compare(&list(&files), &now(&files)), []);
+    }
+
+    #[test]
+    fn a_built_file_that_was_changed_or_added_is_seen() {
+        let mut files = BTreeMap::from([("assets/a.js".to_owned(), b"one".to_vec())]);
+        files.insert(BUILT_LIST.to_owned(), web::list(&files).into_bytes());
+        assert_eq!(changed_since_built(files.clone()), None);
+        let mut changed = files.clone();
+        changed.insert("assets/a.js".to_owned(), b"two".to_vec());
+        assert!(changed_since_built(changed).is_some());
+        files.insert("assets/b.js".to_owned(), Vec::new());
+        assert!(changed_since_built(files).is_some());
     }
 
     #[test]

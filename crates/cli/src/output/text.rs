@@ -15,7 +15,7 @@ pub(crate) fn shown(text: &str) -> String {
         let kept = piece.chars().next_back().filter(|last| is_kept(*last));
         let rest = &piece[..piece.len() - kept.map_or(0, char::len_utf8)];
         shown.push_str(&printable(rest));
-        match kept.and_then(|mark| paint::sequence(mark)) {
+        match kept.and_then(paint::sequence) {
             Some(sequence) => shown.push_str(sequence),
             None => shown.extend(kept),
         }
