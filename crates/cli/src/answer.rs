@@ -278,7 +278,9 @@ async fn decide(
         output::say!("{} has the rule {}", output::one_line(&saved.path), saved.name);
         if let Some(before) = &saved.decided_before_by {
             let before = output::one_line(before);
-            output::say!("note: the rule `{before}` comes before it and decides: coven policy edit");
+            output::say!(
+                "note: the rule `{before}` comes before it and decides: coven policy edit"
+            );
         }
     }
     output::line(&format!(

@@ -41,8 +41,7 @@ pub(super) fn run(as_json: bool) -> Result {
         }
     }
     output::write(&output::table(&rows, output::columns()))?;
-    for report in catalogue.values().filter_map(|loaded| loaded.as_ref().ok()).flat_map(reports)
-    {
+    for report in catalogue.values().filter_map(|loaded| loaded.as_ref().ok()).flat_map(reports) {
         output::say!("");
         output::report(report);
     }
