@@ -21,7 +21,7 @@ const STEPS: [Step; 5] = [
 fn dependencies() -> Result<(), Error> {
     let installed = Command::new("cargo").args(["deny", "--version"]).output();
     if installed.is_ok_and(|output| output.status.success()) {
-        return cargo::run(&["deny", "--offline", "check", "bans", "licenses", "sources"]);
+        return cargo::run(&["deny", "check", "bans", "licenses", "sources"]);
     }
     eprintln!("dependencies: not checked, cargo-deny is not installed: cargo install cargo-deny");
     Ok(())

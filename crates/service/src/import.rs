@@ -124,8 +124,21 @@ fn consequences(snapshot: &SessionSnapshot) -> Vec<String> {
     let Some(run) = snapshot.state().run() else {
         return vec!["it has no run, so nothing would happen".to_owned()];
     };
+    // These count for a run that is tried again too.
+    let mut answers = Vec::new();
+    if let Some(auto) = run.identity.auto {
+        answers.push(format!(
+            "its questions would be answered without you (`--auto {}`)",
+            auto.as_str()
+        ));
+    }
+    for rule in &run.rules {
+        let (command, adapter) = (printable(&rule.command), printable(&rule.adapter));
+        answers.push(format!("{adapter} could run this without asking: {command}"));
+    }
     if snapshot.status().is_final() {
-        return vec!["its run is over: nothing would be started".to_owned()];
+        answers.push("its run is over: nothing would be started".to_owned());
+        return answers;
     }
     let mut would = Vec::new();
     for (task, _) in run.live_jobs() {
@@ -143,7 +156,8 @@ fn consequences(snapshot: &SessionSnapshot) -> Vec<String> {
         let command = command.as_ref().and_then(first_command).unwrap_or_default();
         would.push(format!("step `{}` would follow{}", printable(&step.name), command));
     }
-    would
+    answers.append(&mut would);
+    answers
 }
 
 /// What a step runs or asks, shortened.

@@ -72,7 +72,8 @@ impl ConfigCheck<'_> {
 
     fn modes(&mut self, file: &SourceNode) {
         for (name, mode) in entries(file, "modes") {
-            let by_flag = mode.get("promptPosition").and_then(SourceNode::as_str) == Some("flag");
+            let position = mode.get("promptPosition").and_then(SourceNode::as_str);
+            let by_flag = position == Some("flag");
             if by_flag && mode.get("promptFlag").is_none() {
                 self.add(
                     FileProblem::error(
@@ -97,6 +98,7 @@ impl ConfigCheck<'_> {
             }
             if let Some(flag) = flag
                 && !by_flag
+                && position != Some("stdin")
             {
                 self.add(
                     FileProblem::warning(

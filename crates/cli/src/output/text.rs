@@ -75,8 +75,9 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// How many columns a text takes, painted or not.
 pub(crate) fn width(text: &str) -> usize {
-    let marks = text.chars().filter(|character| paint::sequence(*character).is_some());
-    text.width() - marks.map(|mark| mark.width().unwrap_or(0)).sum::<usize>()
+    let unmarked: String =
+        text.chars().filter(|character| paint::sequence(*character).is_none()).collect();
+    printable(&unmarked).width()
 }
 
 /// A text cut to this many columns, with a mark where something is missing.

@@ -4,7 +4,7 @@ use super::*;
 
 fn with_prompt(prompt: &str, folder: Option<&str>) -> Result<LaunchSpec, LaunchError> {
     let request = LaunchRequest { prompt: Some(prompt), prompt_folder: folder, ..HEADLESS };
-    built_in("claude", &request)
+    built_in("opencode", &request)
 }
 
 #[test]

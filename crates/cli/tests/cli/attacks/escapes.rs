@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::journal::Stage;
 use super::plant::Planted;
-use super::{folder, script};
+use super::{folder, script, until};
 use crate::home::{Home, Said};
 use crate::terminal::Terminal;
 
@@ -207,6 +207,9 @@ fn clipboard_writer(config: &str) -> (Home, String) {
     file("adapters/clip/config.json", &adapter.to_string());
     file("config.yaml", config);
     let name = home.coven(&["new", "clip", "--detach"]).ok().out.trim().to_owned();
+    until("the agent", || {
+        home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"] == true
+    });
     (home, name)
 }
 

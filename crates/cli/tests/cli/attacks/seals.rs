@@ -149,3 +149,20 @@ fn a_session_without_a_seal_is_listed_read_and_exported_as_foreign() {
     let said = home.coven(&["audit", "--json"]).ok().json();
     assert_eq!(said[0]["foreign"], true);
 }
+
+#[test]
+fn what_an_imported_session_would_answer_by_itself_is_told_first() {
+    let home = Home::new();
+    let name = home.asking("approve echo first; approve echo second");
+    home.coven(&["approve", &name, "--always"]).ok();
+    home.coven(&["cancel", &name]).ok();
+    home.run(&script("last", "true"), &["--auto", "allow"]).ok();
+    fs::rename(home.path("project"), home.path("moved")).unwrap();
+    fs::create_dir(home.path("project")).unwrap();
+    let moved = home.path("moved");
+    let shown = home.coven(&["import", moved.to_str().unwrap(), "--json"]).ok().json();
+    let would = shown.as_array().unwrap().iter().map(|one| one["would"].to_string());
+    let would = would.collect::<Vec<_>>().join("\n");
+    assert!(would.contains("demo could run this without asking: echo first"), "{would}");
+    assert!(would.contains("answered without you (`--auto allow`)"), "{would}");
+}
