@@ -118,7 +118,6 @@ async fn always_says_what_it_means_and_the_agent_asks_no_more() {
     let id = daemon.start(&daemon.definition(&text)).await.id.to_string();
     daemon.asked(&id).await;
     let browser = signed_in(&daemon).await;
-    browser.waits("what always means is told", "document.querySelector('.always')").await;
     browser
         .waits(
             "it can be decided",
@@ -127,7 +126,15 @@ async fn always_says_what_it_means_and_the_agent_asks_no_more() {
         .await;
     browser.js("document.querySelector('.attention').focus()", json!([])).await;
     browser.chord(key::SHIFT, "A").await;
-    browser.sees("Nothing needs you").await;
+    browser.waits("what always means is told", "document.querySelector('.always .rule')").await;
+    // The button counts once the rule was there for a moment.
+    browser
+        .waits(
+            "nothing waits",
+            "(document.querySelector('[data-rule=make]')?.click(),
+             document.body.innerText.includes('Nothing needs you'))",
+        )
+        .await;
     daemon.ends(&id, WorkflowStatus::Completed).await;
 }
 
