@@ -14,8 +14,9 @@ use coven_runtime::sandbox::{Enforcement, PORTS_ABI, SCOPES_ABI, TRUNCATION_ABI}
 
 use super::begin::COMMAND_ADAPTER;
 use super::picture::{self, FolderMetadata, PictureSize};
+use super::private_home::MAX_COPY_BYTES;
 use super::{JobDetails, PRIVATE_MODE};
-use coven_folder::best_effort;
+use coven_folder::{best_effort, read_plain_file};
 
 /// The folder for a confined job's own files, in the attempt's folder. What else is there is our
 /// record of the job, which is not the job's to write.
@@ -33,8 +34,22 @@ fn endpoint_port(name: &str, value: &str) -> Option<u16> {
     if !ENDPOINT_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
         return None;
     }
-    let address = value.split_once("://").map_or(value, |(_, address)| address);
-    let authority = address.split(['/', '?', '#']).next()?;
+    port_of(value.split_once("://").map_or(value, |(_, address)| address))
+}
+
+/// The ports of all web addresses in a text that name one, as settings of programs do.
+fn ports_in(text: &str) -> impl Iterator<Item = u16> {
+    let addresses = text
+        .split("http")
+        .skip(1)
+        .filter_map(|rest| rest.strip_prefix("://").or_else(|| rest.strip_prefix("s://")));
+    addresses.filter_map(port_of)
+}
+
+/// The port in an address behind its scheme.
+fn port_of(address: &str) -> Option<u16> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'' | ',' | '}');
+    let authority = address.split(ends).next()?;
     authority.rsplit_once(':')?.1.parse().ok()
 }
 
@@ -120,6 +135,12 @@ impl JobDetails {
         let mut ports: BTreeSet<u16> = WEB_PORTS.into();
         ports.extend(&adapter.config().state.ports);
         ports.extend(callers.chain(own).filter_map(|(name, value)| endpoint_port(&name, &value)));
+        // Some programs have the address of their model in their settings.
+        let state = &adapter.config().state;
+        let settings = state.copy.iter().filter_map(|name| self.user_file(state, name));
+        for settings in settings.filter_map(|path| read_plain_file(&path, MAX_COPY_BYTES).ok()) {
+            ports.extend(ports_in(&String::from_utf8_lossy(&settings)));
+        }
         Some(ports.into_iter().collect())
     }
 
@@ -261,6 +282,13 @@ mod tests {
         ] {
             assert_eq!(endpoint_port(name, value), port, "{name}={value}");
         }
+    }
+
+    #[test]
+    fn ports_of_models_are_found_in_settings() {
+        let text = "base_url = \"http://127.0.0.1:11434/v1\"\n{\"a\":\"https://host:8443\",\"b\":'http://[::1]:99'}\n\
+                    https://example.org/a:77 https://user@host:x http 127.0.0.1:5";
+        assert_eq!(ports_in(text).collect::<Vec<_>>(), [11434, 8443, 99]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ const HOME_FOLDER: &str = "home";
 const GIVEN_FOLDER: &str = "given";
 
 /// A longer file is not copied.
-const MAX_COPY_BYTES: u64 = 8 * 1024 * 1024;
+pub(super) const MAX_COPY_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A longer credential is not brought back.
 const MAX_CREDENTIAL_BYTES: u64 = 256 * 1024;
@@ -101,7 +101,7 @@ impl JobDetails {
     }
 
     /// Where a file of the user lies: in their home, or where a variable says.
-    fn user_file(&self, state: &StateFiles, name: &str) -> Option<PathBuf> {
+    pub(super) fn user_file(&self, state: &StateFiles, name: &str) -> Option<PathBuf> {
         let env = &self.executor.env;
         let moved = state.env.keys().find_map(|variable| env.get(OsStr::new(variable)));
         if let (Some(folder), Some(first)) = (moved, state.write.first())
