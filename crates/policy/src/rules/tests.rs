@@ -257,13 +257,17 @@ fn a_command_is_allowed_only_if_every_part_of_it_is() {
         "cargo test $(cargo test)",
         "cargo test > target/log 2>&1",
         "cargo test 2> /dev/null",
-        "for f in a b; do cargo test $f; done",
         "make release && sh -c 'x y'",
     ] {
         let text = decided_command(&policies, allowed);
         assert!(text.starts_with("allow by"), "{allowed:?}: {text}");
     }
     for asked in [
+        "for f in a b; do cargo test $f; done",
+        "for PATH in /tmp/evil:/bin; do cargo test; done",
+        "(for LD_PRELOAD in ./x.so; do cargo test; done)",
+        "cargo test $(for PATH in /tmp/evil; do cargo test; done)",
+        "cargo test $[x]",
         "touch X # cargo test",
         "cargo test; touch X",
         "cargo test\ntouch X",

@@ -100,6 +100,9 @@ impl CommandWalk {
             CompoundCommand::BraceGroup(group) => self.list(&group.list, depth),
             CompoundCommand::Subshell(group) => self.list(&group.list, depth),
             CompoundCommand::ForClause(clause) => {
+                // As `PATH=…` before a command does, it can change what every command means.
+                let text = format!("for {}", clause.variable_name);
+                self.special(text, "a loop assigns a variable");
                 for word in clause.values.iter().flatten() {
                     self.word(word, depth)?;
                 }
@@ -272,6 +275,10 @@ impl CommandWalk {
 
     /// What a word runs when it is expanded.
     fn word(&mut self, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
+        // An older way to write arithmetic, which the parser does not know.
+        if word.value.contains("$[") {
+            self.special(word.value.clone(), "arithmetic can run commands");
+        }
         let pieces = brush_parser::word::parse(&word.value, &options())
             .map_err(|_| UnreadCommand("a word of it cannot be parsed"))?;
         self.pieces(&word.value, &pieces, depth)
