@@ -175,9 +175,24 @@ fn audit(
     let told = facts::check(id, &records, &mut report.findings);
     report.name = told.name.clone().unwrap_or(report.name);
     report.status = told.status.to_string();
+    if let Some(extent) = report.signed {
+        report.findings.extend(unsigned(extent, told.status.is_final()));
+    }
     view(&look, &told, records.len(), &mut report.findings);
     remains::check(&look, &told, &mut report);
     report
+}
+
+/// What a public key does not vouch for. The end of a run is always signed, and so is the end of
+/// each job; whoever takes the signatures off takes the proof off with them.
+fn unsigned(extent: SignedExtent, is_over: bool) -> Option<String> {
+    match extent {
+        SignedExtent { signed: 0, .. } => Some("nothing of it is signed".to_owned()),
+        SignedExtent { signed, facts, .. } if is_over && signed < facts => {
+            Some(format!("its run is over, and only {signed} of {facts} facts are signed"))
+        }
+        _ => None,
+    }
 }
 
 /// The journal, as far as it can be read.
@@ -234,7 +249,6 @@ fn view(look: &ReadOnlySession, told: &JournalSummary, facts: usize, findings: &
 fn nothing_wrong(report: &SessionAudit) -> String {
     let whose = if report.foreign { ", foreign" } else { "" };
     let signed = match report.signed {
-        Some(extent) if extent.signed == 0 => ", not signed".to_owned(),
         Some(extent) => format!(", signed up to fact {}", extent.signed),
         None => String::new(),
     };

@@ -163,8 +163,10 @@ fn consequences(snapshot: &SessionSnapshot) -> Vec<String> {
 /// What a step runs or asks, shortened.
 fn first_command(action: &serde_json::Value) -> Option<String> {
     let text = ["command", "prompt", "message"].iter().find_map(|key| find(action, key))?;
-    let short: String = printable(text).chars().take(MAX_COMMAND_CHARS).collect();
-    Some(format!(": {short}"))
+    let whole = printable(text);
+    let short: String = whole.chars().take(MAX_COMMAND_CHARS).collect();
+    let cut = if short.len() < whole.len() { " … (cut: read its journal)" } else { "" };
+    Some(format!(": {short}{cut}"))
 }
 
 fn find<'a>(value: &'a serde_json::Value, key: &str) -> Option<&'a str> {

@@ -166,3 +166,33 @@ fn what_an_imported_session_would_answer_by_itself_is_told_first() {
     assert!(would.contains("demo could run this without asking: echo first"), "{would}");
     assert!(would.contains("answered without you (`--auto allow`)"), "{would}");
 }
+
+#[test]
+fn a_journal_whose_signatures_were_taken_off_is_not_vouched_for() {
+    let home = Home::new();
+    home.run(&[script("first", "true"), script("last", "true")].concat(), &[]).ok();
+    let id = home.coven(&["ls", "--json"]).ok().json()["workflows"][0]["id"].clone();
+    let journal = home.path("project/.coven/sessions").join(id.as_str().unwrap());
+    let journal = journal.join("journal.jsonl");
+    let key = home.coven(&["key"]).ok().out.trim().to_owned();
+    let audit = || home.coven(&["audit", "--public-key", &key]);
+    audit().ok();
+    let text = fs::read_to_string(&journal).unwrap();
+    let unsigned = |line: &str| {
+        let (fact, seal) = line.rsplit_once('\t').unwrap();
+        let parts: Vec<&str> = seal.splitn(3, ':').collect();
+        format!("{fact}\t{}\n", parts[..parts.len().min(2)].join(":"))
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let all: String = lines.iter().map(|line| unsigned(line)).collect();
+    assert_ne!(all, text, "nothing was signed");
+    fs::write(&journal, all).unwrap();
+    let said = audit().code(1);
+    assert!(said.out.contains("nothing of it is signed"), "{}{}", said.out, said.err);
+    // The same for the last signature alone.
+    let (last, before) = lines.split_last().unwrap();
+    let before: String = before.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&journal, before + &unsigned(last)).unwrap();
+    let said = audit().code(1);
+    assert!(said.out.contains("its run is over, and only"), "{}{}", said.out, said.err);
+}
