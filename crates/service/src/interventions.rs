@@ -90,7 +90,8 @@ impl Service {
         if let Some(asked) = &open
             && decide.decision == InterventionChoice::ApproveAlways
         {
-            let rule = always(&adapter_of(&orchestrator, asked).await, asked)?;
+            let adapter = adapter_of(&orchestrator, asked).await;
+            let rule = always(adapter.as_deref(), asked).map_err(ServiceError::NoAlways)?;
             match decide.rule {
                 None => return Err(ServiceError::NoRule),
                 Some(seen) if seen != rule_text(&rule) => return Err(ServiceError::OtherRule),
@@ -124,17 +125,14 @@ impl Service {
 }
 
 /// The type of the agent that asks.
-async fn adapter_of(orchestrator: &Orchestrator, asked: &Intervention) -> String {
-    let Some(task) = &asked.task else { return String::new() };
-    let found = orchestrator.task(&asked.workflow_id, task).await;
-    found.map(|access| access.adapter).unwrap_or_default()
+async fn adapter_of(orchestrator: &Orchestrator, asked: &Intervention) -> Option<String> {
+    let found = orchestrator.task(&asked.workflow_id, asked.task.as_ref()?).await;
+    found.ok().map(|access| access.adapter)
 }
 
 /// The rule that approving this for always makes.
-fn always(adapter: &str, asked: &Intervention) -> Result<SessionRule, ServiceError> {
-    let unread = Err(NoAlwaysRule::Unread);
-    let rule = if adapter.is_empty() { unread } else { always_rule(adapter, &asked.action()) };
-    rule.map_err(ServiceError::NoAlways)
+fn always(adapter: Option<&str>, asked: &Intervention) -> Result<SessionRule, NoAlwaysRule> {
+    always_rule(adapter.ok_or(NoAlwaysRule::Unread)?, &asked.action())
 }
 
 /// Why an intervention cannot be decided that is not open.
@@ -205,10 +203,7 @@ async fn item(
     };
     let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
     let offers = asked.options.contains(&InterventionChoice::ApproveAlways);
-    let rule = offers.then(|| {
-        let adapter = adapter.as_deref().ok_or(NoAlwaysRule::Unread)?;
-        always_rule(adapter, &asked.action())
-    });
+    let rule = offers.then(|| always(adapter.as_deref(), &asked));
     let (always, no_always) = match rule {
         Some(Ok(rule)) => (Some(rule_text(&rule)), None),
         Some(Err(why)) => (None, Some(why.to_string())),

@@ -1,10 +1,10 @@
 //! Shortening a tape that nobody writes any more, to make room.
 
-use std::fs::TryLockError;
 use std::path::Path;
 
 use crate::error::Error;
 use crate::folder::{SegmentFile, TapeFolder};
+use crate::writer::lock;
 
 /// How many bytes the tape in a folder takes.
 pub fn size(dir: &Path) -> Result<u64, Error> {
@@ -17,10 +17,10 @@ pub fn size(dir: &Path) -> Result<u64, Error> {
 /// A tape that is being written stays as it is.
 pub fn trim(dir: &Path) -> Result<u64, Error> {
     let folder = TapeFolder::open(dir)?;
-    let lock = folder.reopen()?;
-    if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        return Ok(0);
-    }
+    let _lock = match lock(&folder) {
+        Err(Error::Locked { .. }) => return Ok(0),
+        locked => locked?,
+    };
     let bases = folder.bases()?;
     let Some((_, older)) = bases.split_last() else { return Ok(0) };
     let mut freed = 0;

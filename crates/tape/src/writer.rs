@@ -288,7 +288,7 @@ impl TapeWriter {
 
 /// Keeps other writers away until the file is closed, by whatever end of this process. Where the
 /// file system has no locks the caller's care must do.
-fn lock(folder: &TapeFolder) -> Result<File, Error> {
+pub(crate) fn lock(folder: &TapeFolder) -> Result<File, Error> {
     let dir = folder.reopen()?;
     match dir.try_lock() {
         Err(TryLockError::WouldBlock) => Err(Error::Locked { dir: folder.dir().to_path_buf() }),

@@ -85,8 +85,20 @@ impl JobDetails {
             let signals_only = self.confine_mode(adapter) != ConfineMode::Off;
             return signals_only.then(|| Confined { signals_only, ..Confined::default() });
         }
-        let home = self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from);
-        let state = &adapter.config().state;
+        let write = self.writable(adapter);
+        let hide = self.hidden(self.home().as_deref());
+        let mut show = vec![self.attempt.path().to_owned(), self.cwd()];
+        show.extend(self.trusted_copy());
+        Some(Confined { signals_only: false, write, hide, show, ports: self.ports(adapter) })
+    }
+
+    fn home(&self) -> Option<PathBuf> {
+        self.executor.env.get(&OsString::from("HOME")).map(PathBuf::from)
+    }
+
+    /// What a job with a sandbox may write.
+    fn writable(&self, adapter: &dyn AgentAdapter) -> Vec<PathBuf> {
+        let (home, state) = (self.home(), &adapter.config().state);
         // A program that has its own files in a home of its own needs none of the user's.
         let own = state.write.iter().filter(|_| state.copy.is_empty());
         let own = own.filter_map(|path| match path.strip_prefix("~/") {
@@ -102,10 +114,7 @@ impl JobDetails {
             write.push(self.cwd());
         }
         write.retain(|path| path.exists());
-        let hide = self.hidden(home.as_deref());
-        let mut show = vec![self.attempt.path().to_owned(), self.cwd()];
-        show.extend(self.trusted_copy());
-        Some(Confined { signals_only: false, write, hide, show, ports: self.ports(adapter) })
+        write
     }
 
     /// The copy of what the project brings along, from which an adapter of the project starts its
@@ -146,7 +155,8 @@ impl JobDetails {
 
     /// What is not compared: what the job may write, and what we write.
     fn not_compared(&self, adapter: &dyn AgentAdapter) -> BTreeSet<PathBuf> {
-        let allowed = self.sandbox(adapter).map(|confined| confined.write).unwrap_or_default();
+        let confined = self.spec.sandbox != SandboxMode::Off;
+        let allowed = if confined { self.writable(adapter) } else { Vec::new() };
         let ours = self.executor.shared.base_dir.join(".coven/sessions");
         let all = allowed.into_iter().chain([ours]);
         all.filter_map(|path| std::fs::canonicalize(path).ok()).collect()
