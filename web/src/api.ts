@@ -97,6 +97,8 @@ export interface WorkflowItem {
   kept?: boolean;
   /** Not made by this user in this folder: it can be read, and nothing else. */
   foreign?: boolean;
+  /** Why it cannot be opened; then the status is what was known last. */
+  problem?: string | null;
 }
 
 export interface WorkflowPage {

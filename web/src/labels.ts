@@ -1,5 +1,5 @@
 // The texts for statuses, kinds and choices on the page.
-import type { AgentState, Choice, Evidence, InterventionKind, PlanRow, TaskItem, TaskStatus, Usage, WorkflowStatus } from "./api";
+import type { AgentState, Choice, Evidence, InterventionKind, PlanRow, TaskItem, TaskStatus, Usage, WorkflowItem, WorkflowStatus } from "./api";
 
 /** The few ways something can stand that people tell apart at a glance. */
 export type Standing = "needs" | "working" | "idle" | "done" | "failed" | "cancelled" | "pending" | "skipped";
@@ -51,6 +51,13 @@ export function ofTask(task: TaskItem): Standing {
 
 /** What a session is called that was not made by this user in its folder. */
 export const FOREIGN = "Foreign";
+
+/** How a session stands in a list, and what that is called. */
+export function ofSession(item: WorkflowItem): { standing: Standing; label: string } {
+  if (item.foreign) return { standing: "skipped", label: FOREIGN };
+  if (item.problem) return { standing: "failed", label: "Damaged" };
+  return { standing: ofWorkflowStatus(item.status), label: STATUS[item.status] };
+}
 
 export const STANDING: Record<Standing, string> = {
   needs: "needs you",
@@ -148,6 +155,7 @@ export const TAKES_TEXT: ReadonlySet<Choice> = new Set<Choice>(["answer", "send"
 export const EVENT: Record<string, string> = {
   "session.created": "Session made",
   "session.deleted": "Session deleted",
+  "session.imported": "Session imported",
   "workflow.started": "Run began",
   "workflow.blocked": "Run waits for a person",
   "workflow.resumed": "Run goes on",

@@ -57,8 +57,21 @@ pub struct StatusResponse {
     pub slots: SlotCounts,
     /// How many questions wait for a person.
     pub waiting: u64,
+    /// Jobs that run and that nobody follows: their session is gone, or cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unattended: Vec<UnattendedJob>,
     /// The folders whose sessions it keeps.
     pub base_dirs: Vec<BaseDirStatus>,
+}
+
+/// A job that runs and that nobody follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnattendedJob {
+    /// Its session, task and attempt.
+    pub job: String,
+    /// The process that holds it.
+    pub pid: i32,
 }
 
 /// How many jobs run at once, and how many may.

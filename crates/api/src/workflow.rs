@@ -178,6 +178,9 @@ pub struct WorkflowItem {
     /// changed or removed, and nothing in it counts as running or waiting.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
+    /// Why it cannot be opened, such as a damaged journal. Its status is what was known last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
 }
 
 /// Everything about a session.

@@ -113,10 +113,15 @@ impl SessionOwner {
         base: &BaseDir,
         id: &SessionId,
     ) -> std::result::Result<ReadOnlySession, OpenError> {
-        match self.authority.as_ref().filter(|_| self.registered.contains(id)) {
+        match self.authority.as_ref().filter(|_| self.owns(id)) {
             Some(authority) => ReadOnlySession::open(base, authority, id),
             None => ReadOnlySession::open_foreign(base, id),
         }
+    }
+
+    fn owns(&self, id: &SessionId) -> bool {
+        let key = self.authority.as_ref().map(|authority| authority.key().public());
+        key.is_some_and(|key| self.registered.contains(id, &key))
     }
 }
 
@@ -131,7 +136,8 @@ fn wanted(
         ids.sort();
         return Ok(ids);
     }
-    let index = Index::load(base, owner.registered.folder()).map_err(CommandFailure::failed)?;
+    let index = Index::load(base, owner.registered.folder(), |id| owner.owns(id))
+        .map_err(CommandFailure::failed)?;
     let find = |name: &String| match index.resolve(name) {
         Ok(entry) => Ok(entry.id.clone()),
         Err(error) => Err(CommandFailure::failed(error)
@@ -153,7 +159,7 @@ fn audit(
         facts: 0,
         attempts: 0,
         bytes: 0,
-        foreign: owner.authority.is_none() || !owner.registered.contains(id),
+        foreign: !owner.owns(id),
         signed: None,
         findings: Vec::new(),
     };

@@ -77,6 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         checks.extend(machine::check());
         checks.extend(files::check());
         checks.push(daemon().await);
+        checks.extend(unattended().await);
         Ok(checks)
     })?;
     if arguments.json {
@@ -89,6 +90,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     } else {
         Ok(())
     }
+}
+
+/// Jobs that run and that nobody follows, as far as a daemon runs that knows.
+async fn unattended() -> Option<DoctorCheck> {
+    let (client, _) = connect::running().await.ok()??;
+    let jobs = client.status().await.ok()?.unattended;
+    let names: Vec<&str> = jobs.iter().map(|job| job.job.as_str()).collect();
+    let what = match names.as_slice() {
+        [] => return None,
+        [job] => format!("nobody follows {job}: its session is gone or cannot be read"),
+        jobs => format!("nobody follows {}: their sessions are gone or damaged", jobs.join(", ")),
+    };
+    let check = DoctorCheck::new("coven", "jobs", State::Bad, what);
+    Some(check.mend("coven daemon stop --agents   (ends all agents)"))
 }
 
 /// The daemon, which is not started for this.

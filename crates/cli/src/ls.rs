@@ -18,6 +18,9 @@ const MAX_PAGE_ITEMS: u32 = 1000;
 /// How a session is shown that was not made by this user in its folder.
 const FOREIGN: &str = "foreign";
 
+/// How a session is shown that cannot be opened.
+const DAMAGED: &str = "damaged";
+
 /// What `coven ls` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -107,6 +110,11 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
             output::say!("To read them by their names: coven open {folder}");
         }
     }
+    for item in found {
+        if let Some(problem) = &item.problem {
+            output::say!("{}: {}", item.name, output::one_line(problem));
+        }
+    }
     let more = total - found.len() as u64;
     if more > 0 {
         output::say!("{more} more: coven ls --all, or -n {}", found.len() * 5);
@@ -138,6 +146,8 @@ pub(crate) fn table(items: &[WorkflowItem]) -> String {
         let stands = if item.foreign {
             // What its files say about it is only what they say.
             FOREIGN.to_owned()
+        } else if item.problem.is_some() {
+            DAMAGED.to_owned()
         } else {
             format!("{}{status}{kept}", item.status)
         };
@@ -155,6 +165,10 @@ pub(crate) fn table(items: &[WorkflowItem]) -> String {
     for (line, item) in lines.zip(items) {
         if item.foreign {
             text.put(format!("{}\n", paint.dim(line)));
+            continue;
+        }
+        if item.problem.is_some() {
+            text.put(format!("{}\n", paint.red(line)));
             continue;
         }
         let plain = item.status.as_str();

@@ -37,6 +37,15 @@ pub enum SessionEvent {
         /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
+    /// A session that somebody else had, or another key had sealed, was made the user's own.
+    #[serde(rename = "session.imported")]
+    SessionImported {
+        /// Whether the user's key, or one that the user gave, had sealed all before it. If not, no
+        /// question is answered any more without a person because of a fact before this one.
+        vouched: bool,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
     /// The run began with its first step.
     #[serde(rename = "workflow.started")]
     WorkflowStarted {
@@ -358,6 +367,7 @@ impl SessionEvent {
         match self {
             Self::SessionCreated(_) => "session.created",
             Self::SessionDeleted { .. } => "session.deleted",
+            Self::SessionImported { .. } => "session.imported",
             Self::WorkflowStarted { .. } => "workflow.started",
             Self::WorkflowBlocked { .. } => "workflow.blocked",
             Self::WorkflowResumed { .. } => "workflow.resumed",

@@ -123,7 +123,11 @@ impl Orchestrator {
             let unseen = entry.status.is_final() && claims.looked(&entry.id).is_some();
             if open || entry.kept || !entry.fresh || unseen {
                 // One session that cannot be read keeps no other from going on.
-                best_effort("take up a session", orchestrator.attend(&entry.id, None).await);
+                let attended = orchestrator.attend(&entry.id, None).await;
+                if let Err(error) = &attended {
+                    orchestrator.shared.manager.note_problem(&entry.id, error.to_string());
+                }
+                best_effort("take up a session", attended);
             }
         }
         orchestrator.keep_starting();

@@ -233,7 +233,7 @@ pub fn end_all(mut find: impl FnMut() -> Vec<Identity>, patience: Duration) -> T
 }
 
 /// Waits until a process has ended, but not beyond the deadline.
-fn wait_for_end(handle: &ProcessHandle, deadline: Instant) {
+pub(crate) fn wait_for_end(handle: &ProcessHandle, deadline: Instant) {
     let left = deadline.saturating_duration_since(Instant::now());
     let timeout = Timespec::try_from(left).ok();
     // Whatever it says, the next look at the processes decides.

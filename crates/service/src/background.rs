@@ -4,7 +4,7 @@ use coven_model::event::SessionEvent;
 use coven_orchestrator::{FeedItem, PublishedEvent};
 
 use crate::service::Service;
-use crate::{auto_answer, holder_watch, hooks, tape_quota};
+use crate::{auto_answer, holder_watch, hooks, key_watch, tape_quota};
 
 impl Service {
     /// Begins to give automatic answers, to run hooks and to count. To be called once, before
@@ -13,6 +13,7 @@ impl Service {
         self.spawn(answer_automatically(self.clone()));
         self.spawn(hooks::watch(self.clone()));
         self.spawn(holder_watch::watch(self.clone()));
+        self.spawn(key_watch::watch(self.clone()));
         self.spawn(tape_quota::watch(self.clone()));
     }
 }

@@ -17,9 +17,15 @@ use crate::folder;
 use crate::service::Service;
 use crate::sessions::Sessions;
 use crate::text::printable;
+use coven_workflow::plan::PlanStep;
+use coven_workflow::state::WorkflowRun;
+use serde_json::Value;
 
-/// How much of a command is shown.
-const MAX_COMMAND_CHARS: usize = 200;
+/// How much of one value of a step is shown.
+const MAX_VALUE_CHARS: usize = 2000;
+
+/// How many values of one step are shown.
+const MAX_STEP_VALUES: usize = 200;
 
 impl Service {
     /// The sessions of a folder that are not the user's own, and what importing each would do.
@@ -90,7 +96,8 @@ impl Service {
         }
         if let Some(snapshot) = snapshot {
             foreign.status = snapshot.status().to_string();
-            foreign.would = consequences(&snapshot);
+            // Only a key that the user has vouches for what a session answers by itself.
+            foreign.would = consequences(&snapshot, foreign.seal == "yours");
         }
         foreign
     }
@@ -120,27 +127,15 @@ impl Service {
 }
 
 /// What would happen if a session were the user's own.
-fn consequences(snapshot: &SessionSnapshot) -> Vec<String> {
+fn consequences(snapshot: &SessionSnapshot, vouched: bool) -> Vec<String> {
     let Some(run) = snapshot.state().run() else {
         return vec!["it has no run, so nothing would happen".to_owned()];
     };
-    // These count for a run that is tried again too.
-    let mut answers = Vec::new();
-    if let Some(auto) = run.identity.auto {
-        answers.push(format!(
-            "its questions would be answered without you (`--auto {}`)",
-            auto.as_str()
-        ));
-    }
-    for rule in &run.rules {
-        let (command, adapter) = (printable(&rule.command), printable(&rule.adapter));
-        answers.push(format!("{adapter} could run this without asking: {command}"));
-    }
+    let mut would = answers(run, vouched);
     if snapshot.status().is_final() {
-        answers.push("its run is over: nothing would be started".to_owned());
-        return answers;
+        would.push("its run is over: nothing would be started".to_owned());
+        return would;
     }
-    let mut would = Vec::new();
     for (task, _) in run.live_jobs() {
         would.push(format!(
             "`{}` was running: it is not started again, you would be asked whether to retry it",
@@ -150,29 +145,75 @@ fn consequences(snapshot: &SessionSnapshot) -> Vec<String> {
     for asked in snapshot.interventions() {
         would.push(format!("it waits for you: {}", printable(&asked.reason)));
     }
-    let next = run.cursor as usize + usize::from(!would.is_empty());
-    for step in run.identity.plan.steps.iter().skip(next) {
-        let command = serde_json::to_value(&step.action).ok();
-        let command = command.as_ref().and_then(first_command).unwrap_or_default();
-        would.push(format!("step `{}` would follow{}", printable(&step.name), command));
+    let current = run.current().map(|(index, _, _)| index as usize);
+    for (index, step) in run.identity.plan.steps.iter().enumerate().skip(run.cursor as usize) {
+        let name = printable(&step.name);
+        would.push(match current {
+            Some(current) if current == index => format!("step `{name}` would go on:"),
+            _ => format!("step `{name}` would follow:"),
+        });
+        would.extend(values(step));
     }
-    answers.append(&mut would);
+    would
+}
+
+/// What would be answered without a person, also in a run that is tried again.
+fn answers(run: &WorkflowRun, vouched: bool) -> Vec<String> {
+    let mut answers = Vec::new();
+    if let Some(auto) = run.identity.auto {
+        answers
+            .push(format!("its questions are answered without you (`--auto {}`)", auto.as_str()));
+    }
+    for rule in &run.rules {
+        let (command, adapter) = (printable(&rule.command), printable(&rule.adapter));
+        answers.push(format!("{adapter} may run this without asking: {command}"));
+    }
+    if !vouched && !answers.is_empty() {
+        for answer in &mut answers {
+            answer.push_str(": not any more, you would be asked");
+        }
+    }
     answers
 }
 
-/// What a step runs or asks, shortened.
-fn first_command(action: &serde_json::Value) -> Option<String> {
-    let text = ["command", "prompt", "message"].iter().find_map(|key| find(action, key))?;
-    let whole = printable(text);
-    let short: String = whole.chars().take(MAX_COMMAND_CHARS).collect();
-    let cut = if short.len() < whole.len() { " … (cut: read its journal)" } else { "" };
-    Some(format!(": {short}{cut}"))
+/// Everything that a step says, a line for each value.
+fn values(step: &PlanStep) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Ok(value) = serde_json::to_value(step) {
+        flatten("", &value, &mut lines);
+    }
+    let more = lines.len().saturating_sub(MAX_STEP_VALUES);
+    lines.truncate(MAX_STEP_VALUES);
+    if more > 0 {
+        lines.push(format!("  and {more} more values: read its journal"));
+    }
+    lines
 }
 
-fn find<'a>(value: &'a serde_json::Value, key: &str) -> Option<&'a str> {
-    let object = value.as_object()?;
-    object
-        .get(key)
-        .and_then(serde_json::Value::as_str)
-        .or_else(|| object.values().find_map(|inner| find(inner, key)))
+fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
+    let below = |key: &str| match path {
+        "" => key.to_owned(),
+        path => format!("{path}.{key}"),
+    };
+    match value {
+        Value::Null | Value::Bool(false) => {}
+        // Where things stand in the definition, for messages.
+        Value::Object(fields) => {
+            let shown = fields.iter().filter(|(key, _)| !(path.is_empty() && *key == "places"));
+            shown.for_each(|(key, value)| flatten(&below(key), value, lines));
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                flatten(&below(&index.to_string()), item, lines);
+            }
+        }
+        Value::String(text) => lines.push(format!("  {}: {}", printable(path), shortened(text))),
+        other => lines.push(format!("  {}: {other}", printable(path))),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let short: String = text.chars().take(MAX_VALUE_CHARS).collect();
+    let cut = if short.len() < text.len() { " … (cut: read its journal)" } else { "" };
+    format!("{}{cut}", printable(&short))
 }

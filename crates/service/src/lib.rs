@@ -34,6 +34,7 @@ mod holder_watch;
 mod hooks;
 mod import;
 mod interventions;
+mod key_watch;
 mod list;
 mod metrics;
 mod places;
@@ -54,6 +55,7 @@ mod trust_changes;
 mod trust_copy;
 mod trust_inventory;
 mod trust_store;
+mod unattended;
 mod versions;
 
 pub use attempt::{Recording, TaskOutput};

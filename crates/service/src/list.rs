@@ -12,7 +12,7 @@ use crate::base_dir;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::Sessions;
-use crate::text::excerpt;
+use crate::text::{excerpt, printable};
 
 /// How many sessions a page has unless the request says.
 const DEFAULT_PAGE_SESSIONS: u32 = 100;
@@ -150,6 +150,7 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
         running: 0,
         kept: entry.kept && !entry.foreign,
         foreign: entry.foreign,
+        problem: entry.problem.as_deref().map(printable),
     }
 }
 

@@ -272,11 +272,14 @@ impl Service {
     /// to be stopped.
     pub async fn close(&self) {
         let stop_agents = self.shared.stop_agents.load(Ordering::Relaxed);
+        // Once the folders are closed, nobody follows any job.
+        let unattended = if stop_agents { self.unattended().await } else { Vec::new() };
         let mut closing = tokio::task::JoinSet::new();
         for base in self.base_dirs() {
             closing.spawn(async move { base.close(stop_agents).await });
         }
         while closing.join_next().await.is_some() {}
+        self.end_unattended(unattended).await;
         let context = self.context();
         context.feed.close();
         context.tasks.close();

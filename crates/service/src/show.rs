@@ -30,6 +30,8 @@ pub(crate) async fn shown(
     item.status = view.status;
     item.state = view.status.into();
     item.goal.clone_from(&view.goal);
+    // It could be read now, whatever was so before.
+    item.problem = None;
     if !item.foreign {
         item.running = snapshot.running_tasks() as u32;
         item.kept = !view.kept.is_empty();

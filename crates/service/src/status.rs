@@ -37,6 +37,7 @@ impl Service {
                 limit: load.slots as u64,
             },
             waiting: 0,
+            unattended: self.unattended_jobs().await,
             base_dirs: Vec::new(),
         };
         for base in self.base_dirs() {

@@ -1,19 +1,21 @@
 //! Up to where the journal of a session must reach, kept in the state folder.
 //!
-//! A journal that is cut off behind one of its lines is still sealed. So at the end of every job
-//! the number of the last fact and its tag are written down where a job cannot write. A journal
-//! that is shorter, or has another fact there, was changed by another program.
+//! A journal that is cut off behind one of its lines is still sealed. So after the first facts and
+//! at the end of every job the number of the last fact and its tag are written down where a job
+//! cannot write. A journal that is shorter, or has another fact there, was changed by another
+//! program.
 //!
 //! The file is overwritten in place and not synced: a process that is killed loses nothing, and
 //! after a power cut an older checkpoint counts.
 
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use coven_folder::{Durability, FileError, OpenFolder, OpenObstacle};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::journal::{encode_line, read_line};
+use crate::journal::{DamagedJournal, JournalDamage, damaged, encode_line, read_line};
 use crate::seal::{SealChain, SealKey, SealTag, hex, read_hex};
 
 /// A name that no task has.
@@ -67,6 +69,20 @@ impl Checkpoint {
     /// Whether the fact with this number is another one than was recorded.
     pub(crate) fn differs(&self, seq: u64, chain: &SealChain, key: &SealKey) -> bool {
         self.seq == seq && !key.is_tag(chain, &self.tag)
+    }
+
+    /// Fails for a journal that ends after a fact before this one.
+    pub(crate) fn check_reached(
+        &self,
+        path: &Path,
+        last: u64,
+        end: u64,
+    ) -> Result<(), DamagedJournal> {
+        if last >= self.seq {
+            return Ok(());
+        }
+        let damage = JournalDamage::Shorter { last, sealed: self.seq };
+        Err(damaged(path, last + 1, end, damage))
     }
 
     fn encode(self) -> Vec<u8> {

@@ -9,12 +9,13 @@ use std::io::Read;
 use std::sync::Arc;
 
 use coven_folder::{Durability, FileError, OpenFolder, best_effort};
-use coven_model::{ContentDigest, SessionId};
+use coven_model::{ContentDigest, SessionId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags};
+use serde::Serialize;
 
 use crate::authority::SessionAuthority;
 use crate::checkpoint::Checkpoint;
-use crate::journal::{self, JournalSeal, OpenError, ResealedJournal, reseal};
+use crate::journal::{self, AppendError, JournalSeal, OpenError, ResealedJournal, reseal};
 use crate::layout::{self, BaseDir};
 use crate::seal::SealKey;
 
@@ -32,6 +33,9 @@ pub enum ImportError {
     /// Its journal is none, or is damaged.
     #[error(transparent)]
     Journal(#[from] OpenError),
+    /// That it was imported cannot be recorded.
+    #[error(transparent)]
+    Record(#[from] AppendError),
     /// Another process writes it.
     #[error("the session {id} is being written by another process; end that first")]
     InUse { id: SessionId },
@@ -67,15 +71,36 @@ pub fn examine(
     Ok(ImportableJournal { digest: ContentDigest::of_bytes(&bytes), facts, seal })
 }
 
-/// Seals a journal that was looked at with the key of the user. With `other`, only if every line
-/// was sealed with that key.
-pub fn take_over(
+/// Whose the jobs are that the state folder has for a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobsOwner {
+    /// The session that is imported: the user made it here, with a key that is gone.
+    This,
+    /// Another one with the same id, so they are removed.
+    Another,
+}
+
+/// What is to be imported.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportTerms<'a> {
+    /// The digest of the journal that was looked at.
+    pub digest: &'a str,
+    /// With a key, only if that sealed every line.
+    pub key: Option<&'a Arc<SealKey>>,
+    pub jobs: JobsOwner,
+}
+
+/// Seals a journal with the key of the user. One that this key has sealed already stays as it is;
+/// any other gets `fact` at its end, which is there at once with the new seal.
+pub fn take_over<T: Serialize>(
     base: &BaseDir,
     authority: &SessionAuthority,
     id: &SessionId,
-    digest: &str,
-    other: Option<&Arc<SealKey>>,
+    terms: ImportTerms<'_>,
+    time: Timestamp,
+    fact: impl FnOnce(JournalSeal) -> T,
 ) -> Result<JournalSeal, ImportError> {
+    let ImportTerms { digest, key: other, jobs } = terms;
     let folder = open(base, id)?;
     let (file, bytes) = read(&folder, id)?;
     if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -85,20 +110,22 @@ pub fn take_over(
         return Err(ImportError::Changed { id: id.clone() });
     }
     let path = folder.path().join(journal::FILE);
-    let sealed = reseal(&path, id, &bytes, authority.key(), other)?;
+    let mut sealed = reseal(&path, id, &bytes, authority.key(), other)?;
     let is_own_key = other.is_some_and(|key| key.public() == authority.key().public());
     let wanted = if is_own_key { JournalSeal::Ours } else { JournalSeal::Given };
     if other.is_some() && sealed.seal != wanted {
         return Err(ImportError::WrongKey { id: id.clone() });
     }
     if sealed.seal != JournalSeal::Ours {
-        // What lies there belonged to another session with the same id.
-        authority.remove_jobs(id)?;
+        if jobs == JobsOwner::Another {
+            authority.remove_jobs(id)?;
+        }
+        sealed.add(time, &fact(sealed.seal), authority.key())?;
         folder.replace(KEPT_JOURNAL, &bytes, Durability::Synced)?;
         folder.replace(journal::FILE, &sealed.bytes, Durability::Synced)?;
     }
     let jobs = authority.make_session(id)?;
-    if let Some((seq, tag)) = sealed.last {
+    if let Some((seq, tag)) = sealed.last(authority.key()) {
         best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&jobs));
     }
     Ok(sealed.seal)

@@ -1,10 +1,14 @@
 //! Listing sessions without opening each: a cache of what a list shows, checked against the length
 //! of every journal.
 //!
-//! `index.jsonl` in the state folder has a line per session, framed as in a journal, and the last line of a
-//! session counts. Each says how long the journal was when it was written. A journal only grows, so
-//! one that still has this length has not changed; any other is looked at again. What cannot be
-//! read is ignored: the file can be deleted at any time.
+//! `index.jsonl` in the state folder has a line per session, framed as in a journal, and the last
+//! line of a session counts. Each says how long the journal was when it was written. A journal only
+//! grows, so one that still has this length has not changed. What cannot be read is ignored: the
+//! file can be deleted at any time.
+//!
+//! Of any other session of the user only what was known last is listed, as not fresh: its journal
+//! tells how it stands, and the view beside it is not believed. A foreign session is listed as its
+//! view tells.
 
 mod cache;
 mod entry;
@@ -52,9 +56,13 @@ struct KnownSession {
 }
 
 impl Index {
-    /// Lists the sessions of a base directory, with a cache in `folder`. Changes nothing on the
-    /// disk.
-    pub fn load(base: &BaseDir, folder: &Path) -> Result<Self, FileError> {
+    /// Lists the sessions of a base directory, with a cache in `folder`. All that are not `own` are
+    /// foreign. Changes nothing on the disk.
+    pub fn load(
+        base: &BaseDir,
+        folder: &Path,
+        own: impl Fn(&SessionId) -> bool,
+    ) -> Result<Self, FileError> {
         let cache = absent_is_none(OpenFolder::open(folder))?;
         let bytes = cache.map_or(Ok(None), |cache| cache.read(FILE))?.unwrap_or_default();
         // Two halves of about the same length, one of which the system works at and not we.
@@ -64,27 +72,24 @@ impl Index {
         });
         let base_dir: Arc<Path> = Arc::from(base.path());
         let mut complete = true;
-        let mut session = |(id, journal): (SessionId, u64)| {
-            let line = cached.known.remove(id.as_str()).filter(|line| line.journal == journal);
-            complete &= line.is_some();
-            let entry = match line {
-                Some(line) => line.entry(id.clone(), Arc::clone(&base_dir)),
-                None => entry::look(base, &id, Arc::clone(&base_dir)),
+        let session = |(id, journal): (SessionId, Option<u64>)| {
+            let line = cached.known.remove(id.as_str());
+            let fresh = line.as_ref().is_some_and(|line| Some(line.journal) == journal);
+            let is_own = own(&id);
+            complete &= fresh || !is_own;
+            let base_dir = Arc::clone(&base_dir);
+            let entry = match (is_own, line) {
+                (true, Some(line)) => SessionEntry { fresh, ..line.entry(id.clone(), base_dir) },
+                (true, None) => entry::unknown(&id, base_dir),
+                // A folder without a journal is no session, or none any more.
+                (false, _) if journal.is_none() => return None,
+                (false, _) => entry::look(base, &id, base_dir),
             };
-            (id, KnownSession { entry, journal })
+            Some((id, KnownSession { entry, journal: journal.unwrap_or(0) }))
         };
-        let sessions = lengths?.into_iter().map(&mut session).collect();
+        let sessions = lengths?.into_iter().filter_map(session).collect();
         let lines = cached.lines.filter(|_| complete);
         Ok(Self { folder: folder.to_owned(), sessions, lines, newer: cached.newer })
-    }
-
-    /// Says which of the sessions are foreign: all that are not `own`.
-    #[must_use]
-    pub fn with_own(mut self, own: impl Fn(&SessionId) -> bool) -> Self {
-        for (id, known) in &mut self.sessions {
-            known.entry.foreign = !own(id);
-        }
-        self
     }
 
     /// The sessions, by id, which is by age.
@@ -144,6 +149,22 @@ impl Index {
         Ok(())
     }
 
+    /// Says how a session stands that was not fresh, and keeps that for later with the next
+    /// [`save`](Self::save). What is not known for sure is not kept.
+    pub fn settle(&mut self, entry: SessionEntry) {
+        if let Some(known) = self.sessions.get_mut(&entry.id) {
+            known.entry = entry;
+        }
+    }
+
+    /// Says why a session cannot be opened.
+    pub fn set_problem(&mut self, id: &SessionId, problem: String) {
+        if let Some(known) = self.sessions.get_mut(id) {
+            known.entry.problem = Some(problem);
+            known.entry.fresh = false;
+        }
+    }
+
     /// Forgets a session that was removed.
     pub fn remove(&mut self, id: &SessionId) {
         self.sessions.remove(id);
@@ -169,9 +190,8 @@ impl Index {
     }
 }
 
-/// Every session that has a journal, in order, and how long that is. A folder without one is no
-/// session, or none any more.
-fn journal_lengths(base: &BaseDir) -> Result<Vec<(SessionId, u64)>, FileError> {
+/// Every session that has a folder, in order, and how long its journal is if it has one.
+fn journal_lengths(base: &BaseDir) -> Result<Vec<(SessionId, Option<u64>)>, FileError> {
     let mut ids = base.ids()?;
     ids.sort_unstable();
     let mut found = Vec::with_capacity(ids.len());
@@ -180,11 +200,10 @@ fn journal_lengths(base: &BaseDir) -> Result<Vec<(SessionId, u64)>, FileError> {
         name.clear();
         name.extend([id.as_str(), "/", journal::FILE]);
         match base.sessions().stat(&name) {
-            Ok(Some(stat)) => found.push((id, stat.st_size as u64)),
-            Ok(None) => {}
+            Ok(stat) => found.push((id, stat.map(|stat| stat.st_size as u64))),
             // One that cannot be looked into is listed all the same, as one of which little is
             // known, and hides no other.
-            Err(_) => found.push((id, 0)),
+            Err(_) => found.push((id, Some(0))),
         }
     }
     Ok(found)

@@ -46,6 +46,7 @@ pub use self::reader::{JournalReader, JournalRecords};
 pub use self::reseal::JournalSeal;
 pub(crate) use self::reseal::{ResealedJournal, reseal};
 pub use self::scan::CutTail;
+pub(crate) use self::scan::damaged;
 pub(crate) use self::tail::last_seq;
 pub use self::verify::{SignedExtent, verify_signatures};
 pub use self::writer::Journal;

@@ -3,8 +3,8 @@
 //!
 //! A session folder says nothing about who made it: a cloned repository can bring one along, and
 //! an agent can write one. So a session is the user's own only if it was registered here before
-//! its folder was made, for the directory it lies in. Every other session is *foreign*: it is
-//! listed and can be read, and it is never opened for writing.
+//! its folder was made, for the directory it lies in and with the key of this user. Every other
+//! session is *foreign*: it is listed and can be read, and it is never opened for writing.
 //!
 //! # On disk
 //!
@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::layout::BaseDir;
 use crate::machine::boot_id;
 use crate::register::{DurableWhen, Register, RegisterError};
+use crate::seal::PublicKey;
 
 const REGISTRY_FILE: &str = "registered.jsonl";
 
@@ -88,14 +89,31 @@ enum RegistryLine {
         /// Its journal has seals. One that was registered before journals had them is foreign.
         #[serde(default)]
         sealed: bool,
+        /// The public half of the key that seals it. The first lines had none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// A session is gone.
     Removed { id: SessionId },
 }
 
-impl RegistryLine {
-    fn session(id: &SessionId, live: bool) -> Self {
-        Self::Session { id: id.clone(), live, sealed: true }
+/// A session that was registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RegisteredSession {
+    /// Whether there is still something to do for it.
+    live: bool,
+    key: Option<String>,
+}
+
+impl RegisteredSession {
+    /// Whether this key seals it. One that is sealed with another is foreign.
+    fn is_sealed_by(&self, key: &PublicKey) -> bool {
+        self.key.as_ref().is_none_or(|own| *own == key.to_string())
+    }
+
+    fn line(&self, id: &SessionId) -> RegistryLine {
+        let Self { live, key } = self.clone();
+        RegistryLine::Session { id: id.clone(), live, sealed: true, key }
     }
 }
 
@@ -103,8 +121,7 @@ impl RegistryLine {
 #[derive(Clone, Debug, Default)]
 struct RegistryContent {
     directory: Option<RegisteredDirectory>,
-    /// The sessions, and whether there is still something to do for them.
-    sessions: BTreeMap<SessionId, bool>,
+    sessions: BTreeMap<SessionId, RegisteredSession>,
 }
 
 impl RegistryContent {
@@ -119,7 +136,9 @@ impl RegistryContent {
     fn take(&mut self, line: RegistryLine) {
         match line {
             RegistryLine::Directory(directory) => self.directory = Some(directory),
-            RegistryLine::Session { id, live, sealed: true } => _ = self.sessions.insert(id, live),
+            RegistryLine::Session { id, live, sealed: true, key } => {
+                self.sessions.insert(id, RegisteredSession { live, key });
+            }
             RegistryLine::Session { sealed: false, .. } => {}
             RegistryLine::Removed { id } => _ = self.sessions.remove(&id),
         }
@@ -127,9 +146,8 @@ impl RegistryContent {
 
     /// As few lines as say the same.
     fn lines(&self) -> Vec<RegistryLine> {
-        let session = |(id, live): (&SessionId, &bool)| RegistryLine::session(id, *live);
         let directory = self.directory.iter().cloned().map(RegistryLine::Directory);
-        directory.chain(self.sessions.iter().map(session)).collect()
+        directory.chain(self.sessions.iter().map(|(id, session)| session.line(id))).collect()
     }
 
     /// Nothing of another directory counts.
@@ -138,6 +156,10 @@ impl RegistryContent {
             Some(registered) if directory.is(registered) => self,
             _ => Self::default(),
         }
+    }
+
+    fn contains(&self, id: &SessionId, key: &PublicKey) -> bool {
+        self.sessions.get(id).is_some_and(|session| session.is_sealed_by(key))
     }
 }
 
@@ -148,23 +170,31 @@ pub struct Registry {
     folder: PathBuf,
     register: Register,
     known: RegistryContent,
+    key: PublicKey,
     /// Sessions whose folders were deleted while no process had this open.
     gone: Vec<SessionId>,
 }
 
 impl Registry {
-    /// Opens the registry of a base directory, and writes down that there is one.
-    pub fn open(state_dir: &Path, base: &BaseDir) -> Result<Self, RegisterError> {
-        let (directory, key) = RegisteredDirectory::of(base)?;
-        let folder = state_dir.join(BASES).join(key);
+    /// Opens the registry of a base directory, and writes down that there is one. The user's own
+    /// sessions are those that are sealed with `key`. One whose folder was deleted is forgotten,
+    /// unless `runs` says that a job of it still runs.
+    pub fn open(
+        state_dir: &Path,
+        base: &BaseDir,
+        key: PublicKey,
+        runs: impl Fn(&SessionId) -> bool,
+    ) -> Result<Self, RegisterError> {
+        let (directory, name) = RegisteredDirectory::of(base)?;
+        let folder = state_dir.join(BASES).join(name);
         let (register, lines) = Register::open(&folder, REGISTRY_FILE)?;
         let mut known = RegistryContent::of(lines).only_of(&directory);
         // The folder of a session may have been deleted while no daemon ran.
-        let is_gone = |id: &SessionId| !base.session_path(id).exists();
+        let is_gone = |id: &SessionId| !base.session_path(id).exists() && !runs(id);
         let gone: Vec<SessionId> =
             known.sessions.keys().filter(|id| is_gone(id)).cloned().collect();
         known.sessions.retain(|id, _| !gone.contains(id));
-        let mut registry = Self { folder, register, known, gone };
+        let mut registry = Self { folder, register, known, key, gone };
         if registry.known.directory.as_ref() != Some(&directory) {
             registry.add(RegistryLine::Directory(directory), DurableWhen::Now)?;
         }
@@ -183,16 +213,18 @@ impl Registry {
 
     /// Registers a session that is about to be made. On the disk when this returns.
     pub fn register(&mut self, id: &SessionId) -> Result<(), RegisterError> {
-        self.add(RegistryLine::session(id, true), DurableWhen::Now)
+        let session = RegisteredSession { live: true, key: Some(self.key.to_string()) };
+        self.add(session.line(id), DurableWhen::Now)
     }
 
     /// Says whether there is still something to do for a session. After a power cut it may be
     /// forgotten that there is not; that there is, is synced.
     pub fn set_live(&mut self, id: &SessionId, live: bool) -> Result<(), RegisterError> {
         match self.known.sessions.get(id) {
-            Some(known) if *known != live => {
+            Some(known) if known.live != live => {
                 let when = if live { DurableWhen::Now } else { DurableWhen::Later };
-                self.add(RegistryLine::session(id, live), when)
+                let session = RegisteredSession { live, ..known.clone() };
+                self.add(session.line(id), when)
             }
             _ => Ok(()),
         }
@@ -200,14 +232,19 @@ impl Registry {
 
     /// Forgets a session that was removed.
     pub fn remove(&mut self, id: &SessionId) -> Result<(), RegisterError> {
-        if !self.contains(id) {
+        if !self.is_registered(id) {
             return Ok(());
         }
         self.add(RegistryLine::Removed { id: id.clone() }, DurableWhen::Now)
     }
 
-    /// Whether this user made the session in this directory.
+    /// Whether this user made the session in this directory, with the key there is.
     pub fn contains(&self, id: &SessionId) -> bool {
+        self.known.contains(id, &self.key)
+    }
+
+    /// The same, with this key or another.
+    pub fn is_registered(&self, id: &SessionId) -> bool {
         self.known.sessions.contains_key(id)
     }
 
@@ -229,8 +266,8 @@ pub struct Registered {
 impl Registered {
     /// Reads the registry of a base directory.
     pub fn read(state_dir: &Path, base: &BaseDir) -> Result<Self, FileError> {
-        let (directory, key) = RegisteredDirectory::of(base)?;
-        let folder = state_dir.join(BASES).join(key);
+        let (directory, name) = RegisteredDirectory::of(base)?;
+        let folder = state_dir.join(BASES).join(name);
         let lines = Register::read(&folder, REGISTRY_FILE)?;
         Ok(Self { folder, known: RegistryContent::of(lines).only_of(&directory) })
     }
@@ -240,14 +277,14 @@ impl Registered {
         &self.folder
     }
 
-    /// Whether this user made the session in this directory.
-    pub fn contains(&self, id: &SessionId) -> bool {
-        self.known.sessions.contains_key(id)
+    /// Whether this user made the session in this directory, with this key.
+    pub fn contains(&self, id: &SessionId, key: &PublicKey) -> bool {
+        self.known.contains(id, key)
     }
 
     /// Whether there is still something to do for one of the sessions.
     pub fn has_live(&self) -> bool {
-        self.known.sessions.values().any(|live| *live)
+        self.known.sessions.values().any(|session| session.live)
     }
 }
 

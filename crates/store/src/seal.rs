@@ -70,6 +70,17 @@ pub enum KeyError {
 pub struct SealKey {
     tag: Hmac<Sha256>,
     signing: SigningKey,
+    /// What both are made of, so that its file can be put back.
+    secret: [u8; KEY_BYTES],
+}
+
+/// What was found where a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFile {
+    InPlace,
+    /// There was no file, and now there is.
+    PutBack,
+    Another,
 }
 
 impl fmt::Debug for SealKey {
@@ -89,6 +100,7 @@ impl SealKey {
         Self {
             tag: keyed(&derived(TAG_CONTEXT)),
             signing: SigningKey::from_bytes(&derived(SIGNATURE_CONTEXT)),
+            secret: *secret,
         }
     }
 
@@ -96,7 +108,10 @@ impl SealKey {
     pub fn open(path: &Path) -> Result<Self, KeyError> {
         match Self::read(path) {
             Err(KeyError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                make(path)?;
+                let mut secret = [0; KEY_BYTES];
+                let failed = |source| KeyError::File { action: "make", path: path.into(), source };
+                getrandom::fill(&mut secret).map_err(|error| failed(io::Error::other(error)))?;
+                write(path, &secret)?;
                 // Another process may have made one at the same time: that in the file counts.
                 Self::read(path)
             }
@@ -125,6 +140,19 @@ impl SealKey {
         }
         let secret: [u8; KEY_BYTES] = read_hex(secret.trim_end()).ok_or_else(damaged)?;
         Ok(Self::from_secret(&secret))
+    }
+
+    /// Puts the file of this key back if it was deleted, and says what there was.
+    pub fn keep(&self, path: &Path) -> Result<KeyFile, KeyError> {
+        match Self::read(path) {
+            Ok(found) if found.secret == self.secret => Ok(KeyFile::InPlace),
+            Ok(_) => Ok(KeyFile::Another),
+            Err(KeyError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                write(path, &self.secret)?;
+                Ok(KeyFile::PutBack)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The half of the key with which others can check signatures.
@@ -221,18 +249,16 @@ fn padded(key: &[u8; 32]) -> hmac::digest::Key<Hmac<Sha256>> {
     block
 }
 
-/// Writes a new key, unless there is a file by now.
-fn make(path: &Path) -> Result<(), KeyError> {
+/// Writes the file of a key, unless there is one by now.
+fn write(path: &Path, secret: &[u8; KEY_BYTES]) -> Result<(), KeyError> {
     let failed = |source| KeyError::File { action: "write", path: path.to_owned(), source };
-    let mut secret = [0; KEY_BYTES];
-    getrandom::fill(&mut secret).map_err(|error| failed(io::Error::other(error)))?;
     let folder = path.parent().unwrap_or(Path::new("."));
     crate::layout::make_private_path(folder).map_err(|error| failed(error.source))?;
     let draft = path.with_extension(format!("new-{}", std::process::id()));
     let written = || -> io::Result<()> {
         let mut options = fs::OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).open(&draft)?;
-        writeln!(file, "{KEY_TITLE}\n{}", hex(&secret))?;
+        writeln!(file, "{KEY_TITLE}\n{}", hex(secret))?;
         file.sync_all()?;
         match fs::hard_link(&draft, path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -285,6 +311,20 @@ mod tests {
         assert!(again.is_tag(&chain, &made.tag(&chain)));
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_key_whose_file_was_deleted_is_put_back_and_another_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seal.key");
+        let key = SealKey::open(&path).unwrap();
+        assert_eq!(key.keep(&path).unwrap(), KeyFile::InPlace);
+        fs::remove_file(&path).unwrap();
+        assert_eq!(key.keep(&path).unwrap(), KeyFile::PutBack);
+        assert_eq!(SealKey::read(&path).unwrap().public(), key.public());
+        let other = SealKey::from_secret(&[3; 32]);
+        assert_eq!(other.keep(&path).unwrap(), KeyFile::Another);
+        assert_eq!(SealKey::read(&path).unwrap().public(), key.public());
     }
 
     #[test]

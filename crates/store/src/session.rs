@@ -44,6 +44,7 @@ pub struct Session {
     authority: SessionAuthority,
     /// When its journal was last signed.
     signed: Option<Instant>,
+    has_checkpoint: bool,
 }
 
 /// What is known for certain once facts are recorded, beyond the facts.
@@ -127,8 +128,11 @@ impl Session {
             return Err(OpenError::Newer { path: folder.path().join(view::FILE), version });
         }
         let jobs = authority.make_session(id)?;
-        let journal = Journal::open_from(&folder, id, authority.key(), Checkpoint::read(&jobs)?)?;
-        Ok(Self::new(base, authority, id, (folder, jobs), journal)?)
+        let checkpoint = Checkpoint::read(&jobs)?;
+        let journal = Journal::open_from(&folder, id, authority.key(), checkpoint)?;
+        let has_checkpoint = checkpoint.is_some();
+        let session = Self::new(base, authority, id, (folder, jobs), journal)?;
+        Ok(Self { has_checkpoint, ..session })
     }
 
     fn new(
@@ -140,7 +144,19 @@ impl Session {
     ) -> Result<Self, FileError> {
         let (values, view) = (Values::new(&folder), View::new(&folder)?);
         let (base, id, authority) = (base.clone(), id.clone(), authority.clone());
-        Ok(Self { base, id, folder, journal, values, view, jobs, authority, signed: None })
+        let (signed, has_checkpoint) = (None, false);
+        Ok(Self {
+            base,
+            id,
+            folder,
+            journal,
+            values,
+            view,
+            jobs,
+            authority,
+            signed,
+            has_checkpoint,
+        })
     }
 
     pub fn id(&self) -> &SessionId {
@@ -227,10 +243,12 @@ impl Session {
     pub fn sync(&mut self, written: WrittenBatch) -> Result<Appended, AppendError> {
         let WrittenBatch { facts, restored, milestone } = written;
         let seqs = self.journal.sync_written(facts)?;
-        if milestone != Milestone::None {
+        // The first facts have one too: a journal without any fact is a draft, which is removed.
+        if milestone != Milestone::None || !self.has_checkpoint {
             let (seq, tag) = self.journal.last_tag();
             // Without it an older checkpoint counts, which is true as well.
             best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&self.jobs));
+            self.has_checkpoint = true;
         }
         Ok(Appended { seqs, restored })
     }

@@ -172,6 +172,17 @@ fn confined() -> TestRun {
     told
 }
 
+/// A run that is imported from somebody else.
+fn imported() -> TestRun {
+    let mut told =
+        TestRun::begin(plan(vec![agent_step("a", "one"), agent_step("b", "two")]), json!({}));
+    told.succeed("a", 1, "done");
+    let at = coven_model::Timestamp::from_millis(told.now);
+    told.record(SessionEvent::SessionImported { vouched: false, at });
+    told.succeed("b", 1, "done");
+    told
+}
+
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
@@ -195,7 +206,13 @@ fn read(name: &str) -> Vec<SessionEvent> {
 #[test]
 fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
     let mut kinds = BTreeSet::new();
-    for name in ["journal-v1", "journal-v1-stages", "journal-v1-exposed", "journal-v1-confined"] {
+    for name in [
+        "journal-v1",
+        "journal-v1-stages",
+        "journal-v1-exposed",
+        "journal-v1-confined",
+        "journal-v1-imported",
+    ] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
         let expected = std::fs::read_to_string(path(&format!("{name}.json"))).unwrap();
@@ -214,6 +231,7 @@ fn write_the_fixtures() {
         ("journal-v1-stages", stages()),
         ("journal-v1-exposed", exposed()),
         ("journal-v1-confined", confined()),
+        ("journal-v1-imported", imported()),
     ];
     for (name, told) in all {
         let lines = told.journal.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");

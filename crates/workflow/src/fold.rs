@@ -48,6 +48,11 @@ fn apply(state: &mut State, event: &SessionEvent) {
         SessionEvent::SessionCreated(_)
         | SessionEvent::SessionDeleted { .. }
         | SessionEvent::Unknown { .. } => {}
+        SessionEvent::SessionImported { vouched, .. } => {
+            if !vouched {
+                run.forget_answers();
+            }
+        }
         SessionEvent::WorkflowStarted { at } => {
             if run.phase == RunPhase::Created {
                 run.phase = RunPhase::Running;

@@ -126,6 +126,12 @@ impl State {
 }
 
 impl WorkflowRun {
+    /// From now on no question is answered without a person because of what was recorded before.
+    pub(crate) fn forget_answers(&mut self) {
+        Arc::make_mut(&mut self.identity).auto = None;
+        self.rules.clear();
+    }
+
     pub fn session(&self) -> &SessionId {
         &self.identity.session
     }

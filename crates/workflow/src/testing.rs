@@ -248,6 +248,12 @@ impl TestRun {
         (events, commands)
     }
 
+    /// Records a fact that no decision leads to.
+    pub(crate) fn record(&mut self, event: SessionEvent) {
+        self.state = fold(std::mem::take(&mut self.state), &event);
+        self.journal.push(event);
+    }
+
     pub(crate) fn run(&self) -> &WorkflowRun {
         self.state.run().unwrap()
     }

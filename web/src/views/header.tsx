@@ -8,7 +8,7 @@ import { get } from "../http";
 import { go, href, place, toSession } from "../route";
 import { notify, theme, wishNotifications, type Theme } from "../settings";
 import { arrive, connection, details, foreignSessions, sessions, waiting, type Connection } from "../store";
-import { FOREIGN, ofWorkflowStatus, shortPath, STATUS } from "../labels";
+import { ofSession, shortPath } from "../labels";
 import { Bell, Book, ChevronDown, Logo, Mark, Menu, Moon, Play, Plug, Plus, Retry, Screen, Search, Sun, Trash } from "./icons";
 import { Ago, attempt, say, Sure } from "./parts";
 
@@ -170,11 +170,11 @@ function SessionRow({ item, active, onDone }: { item: WorkflowItem; active: bool
   return (
     <li class={`session-row${active ? " active" : ""}${alive ? " alive" : ""}`} data-session={item.id}>
       <a class="session-open" href={toSession(item.id)} aria-current={active ? "true" : undefined} onClick={onDone}>
-        <Mark standing={item.foreign ? "skipped" : ofWorkflowStatus(item.status)} label={item.foreign ? FOREIGN : STATUS[item.status]} />
+        <Mark {...ofSession(item)} />
         <span class="session-words">
           <span class="session-goal">{item.goal || item.name}</span>
           <span class="session-about muted">
-            <span>{item.foreign ? FOREIGN : STATUS[item.status]}</span>
+            <span title={item.problem ?? undefined}>{ofSession(item).label}</span>
             <Ago at={item.createdAt} />
             <span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span>
           </span>

@@ -3,7 +3,7 @@ import type { WorkflowItem } from "../api";
 import { isOver } from "../api";
 import { toSession } from "../route";
 import { details, loaded, sessions, waiting } from "../store";
-import { ofRow, ofWorkflowStatus, plural, shortPath, STATUS } from "../labels";
+import { ofRow, ofSession, plural, shortPath } from "../labels";
 import { Attention, NothingWaits } from "./attention";
 import { Logo, Mark, Plus } from "./icons";
 import { Ago, Badge, Empty, Loading } from "./parts";
@@ -40,7 +40,7 @@ function Run({ item }: { item: WorkflowItem }) {
   return (
     <li>
       <a class="run" href={toSession(item.id)}>
-        <Mark standing={ofWorkflowStatus(item.status)} label={STATUS[item.status]} />
+        <Mark {...ofSession(item)} />
         <span class="run-words">
           <span class="run-goal">{item.goal || item.name}</span>
           <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} /></span>

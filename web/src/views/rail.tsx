@@ -6,7 +6,7 @@ import { isOver } from "../api";
 import { place, toSession } from "../route";
 import { details, foreignSessions, loaded, sessions, waiting } from "../store";
 import { duration, now } from "../time";
-import { FOREIGN, KIND, ofTask, ofWorkflowStatus, plural, STATUS } from "../labels";
+import { FOREIGN, KIND, ofSession, ofTask, plural } from "../labels";
 import { railOpen } from "./header";
 import { Book, Mark, Plug } from "./icons";
 import { Ago } from "./parts";
@@ -64,7 +64,7 @@ export function Rail() {
           {working.value.map(({ item, agents, more }) => (
             <li key={item.id}>
               <a class={`rail-row${open?.id === item.id && open.task === null ? " here" : ""}`} href={toSession(item.id)}>
-                <Mark standing={ofWorkflowStatus(item.status)} label={STATUS[item.status]} />
+                <Mark {...ofSession(item)} />
                 <span class="rail-name">{item.goal || item.name}</span>
                 {item.running > 0 && <span class="rail-side" title={plural(item.running, "job") + " running"}>{item.running}</span>}
               </a>
@@ -81,7 +81,7 @@ export function Rail() {
           {finished.map((item) => (
             <li key={item.id}>
               <a class={`rail-row${open?.id === item.id ? " here" : ""}`} href={toSession(item.id)}>
-                <Mark standing={ofWorkflowStatus(item.status)} label={STATUS[item.status]} />
+                <Mark {...ofSession(item)} />
                 <span class="rail-name">{item.goal || item.name}</span>
                 <span class="rail-side"><Ago at={item.updatedAt} /></span>
               </a>
@@ -96,7 +96,7 @@ export function Rail() {
             {foreignSessions.value.slice(0, DONE).map((item) => (
               <li key={item.id}>
                 <a class={`rail-row${open?.id === item.id ? " here" : ""}`} href={toSession(item.id)}>
-                  <Mark standing="skipped" label={FOREIGN} />
+                  <Mark {...ofSession(item)} />
                   <span class="rail-name">{item.goal || item.name}</span>
                   <span class="rail-side"><Ago at={item.createdAt} /></span>
                 </a>

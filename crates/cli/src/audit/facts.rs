@@ -220,6 +220,7 @@ fn may_follow_the_end(event: &SessionEvent) -> bool {
         event,
         SessionEvent::WorkflowRetried { .. }
             | SessionEvent::SessionDeleted { .. }
+            | SessionEvent::SessionImported { .. }
             | SessionEvent::TaskReleased { .. }
             | SessionEvent::AgentUsage { .. }
             | SessionEvent::Unknown { .. }

@@ -57,6 +57,14 @@ fn told(status: &StatusResponse) -> String {
     if let Some(port) = status.lost_port {
         rows.push(row("lost port", format!("{port}, which another program has now")));
     }
+    for job in &status.unattended {
+        let what = format!(
+            "{} (process {}): its session is gone or cannot be read; `coven daemon stop --agents` \
+             ends it",
+            job.job, job.pid
+        );
+        rows.push(row("nobody follows", output::one_line(&what)));
+    }
     for base in &status.base_dirs {
         let trust = if base.trusted { ", trusted" } else { "" };
         let problem = base.problem.as_ref().map(|problem| format!(": {problem}"));

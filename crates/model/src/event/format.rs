@@ -9,9 +9,10 @@ use serde_json::Value;
 use super::SessionEvent;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 32] = [
+pub const KINDS: [&str; 33] = [
     "session.created",
     "session.deleted",
+    "session.imported",
     "workflow.started",
     "workflow.blocked",
     "workflow.resumed",

@@ -65,8 +65,10 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     let plan = checked.plan.ok_or("the definition is wrong")?;
     let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057")?;
     let base = BaseDir::create(place.path())?;
-    Registry::open(&place.state(), &base)?.register(&id)?;
-    let mut session = Session::create(&base, &place.authority()?, &id)?;
+    let authority = place.authority()?;
+    let key = authority.key().public();
+    Registry::open(&place.state(), &base, key, |_| false)?.register(&id)?;
+    let mut session = Session::create(&base, &authority, &id)?;
     let creation = SessionSpec {
         session: id.clone(),
         name: "brisk-otter".to_owned(),

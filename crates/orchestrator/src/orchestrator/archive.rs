@@ -17,7 +17,7 @@ use crate::error::RequestError;
 use crate::event::EventSubscription;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
-use crate::state::{PastSession, look, subscribe_past};
+use crate::state::{PastSession, look, settle, subscribe_past};
 
 /// The sessions of a base directory as they were when it was read. Clones share what was read.
 #[derive(Clone, Debug)]
@@ -41,8 +41,10 @@ impl Archive {
         blocking(move || {
             let Some(base) = BaseDir::find(&base_dir)? else { return Ok(None) };
             let registered = Registered::read(&state_dir, &base)?;
-            let index = Index::load(&base, registered.folder())?;
-            let index = index.with_own(|id| registered.contains(id));
+            let key = authority.key().public();
+            let own = |id: &SessionId| registered.contains(id, &key);
+            let mut index = Index::load(&base, registered.folder(), own)?;
+            settle(&mut index, &base, &authority);
             Ok(Some(Self { base, index: Arc::new(index), authority }))
         })
         .await

@@ -31,8 +31,8 @@ impl Orchestrator {
     /// Removes a session where a process died while it was made, before anybody heard of it, or
     /// while it was given up, before its folder was gone. Says whether it did.
     fn finish_removal(&self, entry: &SessionEntry) -> bool {
-        // Both have no view, or one that is behind its journal.
-        if entry.fresh {
+        // Both have no view, or one that is behind its journal. What is damaged may be anything.
+        if entry.fresh || entry.problem.is_some() {
             return false;
         }
         let look = self.shared.manager.look(&entry.id).map_err(RequestError::from);

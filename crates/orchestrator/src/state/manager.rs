@@ -1,12 +1,15 @@
 //! All sessions of a base directory.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_model::event::SessionEvent;
 use coven_model::{SessionId, Timestamp};
-use coven_store::import;
+use coven_runtime::hold::HolderRegistry;
+use coven_store::import::{self, ImportError, ImportTerms, JobsOwner};
 use coven_store::index::ResolveError;
-use coven_store::journal::OpenError as JournalOpenError;
+use coven_store::journal::{JournalSeal, OpenError as JournalOpenError};
 use coven_store::layout::session_path;
 use coven_store::lock::{LockHolder, LockStanding};
 use coven_store::register::RegisterError;
@@ -21,6 +24,7 @@ use coven_workflow::state::WorkflowRun;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::de::IgnoredAny;
 
+use super::listing::{entry_of, settle};
 use super::{Clock, WorkflowSession};
 use crate::error::{ImportFailed, OpenError};
 use coven_folder::best_effort;
@@ -57,11 +61,14 @@ impl SessionManager {
             Some(authority) => authority.clone(),
             None => SessionAuthority::open(&AuthorityPlaces::in_state(state_dir))?,
         };
-        let mut registry = Registry::open(state_dir, &base)?;
+        let running = running_sessions(state_dir);
+        let runs = |id: &SessionId| running.as_ref().is_none_or(|ids| ids.contains(id.as_str()));
+        let mut registry = Registry::open(state_dir, &base, authority.key().public(), runs)?;
         for gone in registry.take_gone() {
             best_effort("remove the jobs of a deleted session", authority.remove_jobs(&gone));
         }
-        let index = Index::load(&base, registry.folder())?.with_own(|id| registry.contains(id));
+        let mut index = Index::load(&base, registry.folder(), |id| registry.contains(id))?;
+        settle(&mut index, &base, &authority);
         let (index, registry) = (Mutex::new(index), Mutex::new(registry));
         Ok(Self {
             base: RwLock::new(base),
@@ -110,9 +117,19 @@ impl SessionManager {
         if let Some(other) = elsewhere {
             return Err(ImportFailed::Copy { id: id.clone(), path: other.path });
         }
-        import::take_over(&base, &self.authority, id, digest, key)?;
+        let is_registered = self.registry().is_registered(id);
+        let jobs = if is_registered { JobsOwner::This } else { JobsOwner::Another };
+        let (terms, at) = (ImportTerms { digest, key, jobs }, self.now());
+        let imported = |seal: JournalSeal| {
+            let vouched = matches!(seal, JournalSeal::Ours | JournalSeal::Given);
+            SessionEvent::SessionImported { vouched, at }
+        };
+        let seal = import::take_over(&base, &self.authority, id, terms, at, imported)?;
+        let mut session = WorkflowSession::open(&base, &self.authority, id)?;
+        if seal == JournalSeal::Ours {
+            session.record_here(&[imported(seal)], at).map_err(ImportError::from)?;
+        }
         self.register(id)?;
-        let session = WorkflowSession::open(&base, &self.authority, id)?;
         let run = session.state().run();
         for (task, _) in run.into_iter().flat_map(WorkflowRun::live_jobs) {
             let attempt = session.files().lock().make_attempt(&task.job())?;
@@ -218,19 +235,7 @@ impl SessionManager {
 
     /// What a listing says of a session as it is now; nothing if it has no run.
     pub(crate) fn list_entry(&self, session: &WorkflowSession) -> Option<SessionEntry> {
-        let run = session.state().run()?;
-        Some(SessionEntry {
-            id: session.id().clone(),
-            name: run.identity.name.clone(),
-            goal: session.goal().map(SessionEntry::short_goal),
-            status: session.status(),
-            created_at: run.identity.created_at,
-            updated_at: self.now(),
-            kept: !run.kept.is_empty(),
-            base_dir: self.base().path().into(),
-            foreign: false,
-            fresh: true,
-        })
+        entry_of(session.state(), self.now(), self.base().path())
     }
 
     /// Takes a session into listings. A listing on the disk that is behind is mended from the
@@ -245,6 +250,11 @@ impl SessionManager {
         journal_bytes: u64,
     ) -> Result<(), FileError> {
         self.index().set(entry, journal_bytes)
+    }
+
+    /// Says why a session cannot be opened.
+    pub(crate) fn note_problem(&self, id: &SessionId, problem: String) {
+        self.index().set_problem(id, problem);
     }
 
     /// Whether listings show a session as it is.
@@ -274,6 +284,13 @@ impl SessionManager {
         self.unregister(id);
         Ok(())
     }
+}
+
+/// The sessions that have a job which runs, as its holder says; none if that cannot be known.
+fn running_sessions(state_dir: &Path) -> Option<BTreeSet<String>> {
+    let entries = HolderRegistry::new(state_dir).entries().ok()?;
+    let running = entries.iter().filter(|entry| entry.holder.is_running());
+    Some(running.map(|entry| entry.session().to_owned()).collect())
 }
 
 /// Whether every line of a journal is sealed with the key that its reader has.

@@ -1,7 +1,7 @@
 //! A session that is only looked at: one that is over and that no actor holds in memory.
 
-use coven_model::event::{InterventionDecision, SessionEvent, TaskStarted};
-use coven_model::{AttemptId, Intervention, InterventionId};
+use coven_model::event::{AttemptPlace, InterventionDecision, SessionEvent, TaskStarted};
+use coven_model::{AttemptId, Intervention, InterventionId, Timestamp};
 use coven_store::JournalReader;
 use coven_store::session::ReadOnlySession;
 use coven_workflow::view::SessionViewBuilder;
@@ -17,6 +17,7 @@ pub(crate) struct PastSession {
     look: ReadOnlySession,
     snapshot: SessionSnapshot,
     given_up: bool,
+    updated_at: Timestamp,
 }
 
 impl PastSession {
@@ -25,23 +26,38 @@ impl PastSession {
         let id = look.id().clone();
         let (mut state, mut viewer, mut given_up) =
             (State::default(), SessionViewBuilder::default(), false);
-        let mut last = 0;
+        let (mut last, mut updated_at) = (0, Timestamp::default());
         for record in look.reader()?.read_from::<SessionEvent>(1)? {
             let record = record?;
-            last = record.seq;
+            (last, updated_at) = (record.seq, record.time);
             state = fold(state, &record.fact);
             viewer.record(&record.fact);
             given_up |= matches!(record.fact, SessionEvent::SessionDeleted { .. });
         }
         let jobs = LiveJobs::default();
         let snapshot = SessionSnapshot::of_parts(id, last, state, viewer, jobs);
-        Ok(Self { look, snapshot, given_up })
+        Ok(Self { look, snapshot, given_up, updated_at })
     }
 
-    /// Whether only its folder is there: it was given up, or it was never made.
+    /// Whether only its folder is there: it was given up, or it was never made. One that has jobs
+    /// was made, whatever its journal says.
     pub(crate) fn is_nothing(&self) -> bool {
         let state = self.state();
-        self.given_up || (state.run().is_none() && state.closed().is_none())
+        let never_began = || state.run().is_none() && state.closed().is_none();
+        let has_no_jobs =
+            || self.look.attempts(AttemptPlace::Jobs).is_ok_and(|jobs| jobs.is_empty());
+        self.given_up || (never_began() && has_no_jobs())
+    }
+
+    /// When its last fact was recorded.
+    pub(crate) fn updated_at(&self) -> Timestamp {
+        self.updated_at
+    }
+
+    /// Whether the view shows all of it.
+    pub(crate) fn has_current_view(&self) -> bool {
+        let head = self.look.view_head().ok().flatten();
+        head.is_some_and(|head| head.up_to == self.snapshot.last_seq())
     }
 
     pub(crate) fn state(&self) -> &State {

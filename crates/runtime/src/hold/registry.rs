@@ -8,9 +8,10 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use coven_folder::{Durability, OpenFolder, absent_is_none, best_effort};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use super::folder::HolderFolder;
@@ -26,6 +27,9 @@ const PRIVATE_MODE: u32 = 0o700;
 
 /// The version of an entry. One that is newer counts as far as it can be read.
 const VERSION: u32 = 1;
+
+/// How long a holder may take to end its job, which it gives some time to end by itself.
+const HOLDER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long what a killed holder left may take to vanish once it is killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,6 +64,13 @@ pub struct HolderEntry {
     /// The holder was killed, and what it left was ended as far as it was known.
     #[serde(default)]
     pub lost: bool,
+}
+
+impl HolderEntry {
+    /// The session of the job.
+    pub fn session(&self) -> &str {
+        self.job.split('/').next().unwrap_or_default()
+    }
 }
 
 impl HolderRegistry {
@@ -143,6 +154,22 @@ impl HolderRegistry {
             }
         }
         Ok(entries)
+    }
+
+    /// Ends a job through its holder, and what the holder leaves if it has to be killed.
+    pub fn end(&self, entry: &HolderEntry) -> io::Result<()> {
+        let Ok(holder) = entry.holder.open() else { return Ok(()) };
+        let deadline = Instant::now() + HOLDER_TIMEOUT;
+        holder.signal(Signal::TERM)?;
+        processes::wait_for_end(&holder, deadline);
+        if !entry.holder.is_running() {
+            return Ok(());
+        }
+        let tree = processes::descendants(entry.holder.pid);
+        holder.signal(Signal::KILL)?;
+        processes::wait_for_end(&holder, Instant::now() + KILL_TIMEOUT);
+        end_lost(&HolderEntry { tree, ..entry.clone() });
+        self.remove(entry.holder)
     }
 
     /// Writes down what runs below each holder, ends what killed ones left, and gives the entries as

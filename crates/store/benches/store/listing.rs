@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use coven_store::{BaseDir, Index, Session};
+use coven_store::{BaseDir, Index, Session, SessionEntry};
 use serde_json::json;
 
 use crate::{FACT_TIME, Plan, Took, authority, id, took};
@@ -43,7 +43,8 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
         }
     }
     let load = || {
-        let index = Index::load(&base, &base.path().join("state")).map_err(io::Error::other)?;
+        let index =
+            Index::load(&base, &base.path().join("state"), |_| true).map_err(io::Error::other)?;
         assert_eq!(index.len(), plan.sessions, "not all are listed");
         Ok(index)
     };
@@ -53,7 +54,13 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Listing> {
         })
     })?;
     let uncached = took(plan.rounds, load)?;
-    load()?.save().map_err(io::Error::other)?;
+    let mut index = load()?;
+    let entries: Vec<SessionEntry> = index.entries().cloned().collect();
+    for (number, entry) in entries.into_iter().enumerate() {
+        let name = format!("brisk-otter-{number}");
+        index.settle(SessionEntry { name, fresh: true, ..entry });
+    }
+    index.save().map_err(io::Error::other)?;
     let cached = took(plan.rounds, load)?;
     let index = load()?;
     let resolve = took(plan.rounds, || {

@@ -43,7 +43,7 @@ impl CacheLine<'_> {
         let Self { name, goal, status, created_at, updated_at, kept, .. } = self;
         let (name, goal) = (name.into_owned(), goal.map(Cow::into_owned));
         let name = super::entry::checked_name(name, &id);
-        let (foreign, fresh) = (false, true);
+        let (foreign, fresh, problem) = (false, true, None);
         SessionEntry {
             id,
             name,
@@ -55,6 +55,7 @@ impl CacheLine<'_> {
             base_dir,
             foreign,
             fresh,
+            problem,
         }
     }
 }
@@ -96,10 +97,10 @@ fn json<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
     serde_json::from_slice(read_line(line).ok()?).ok()
 }
 
-/// The line of a session; none for what is not known for sure.
+/// The line of a session of the user; none for what is not known for sure.
 pub(super) fn line(known: &KnownSession) -> Vec<u8> {
     let mut line = Vec::new();
-    if !known.entry.fresh {
+    if !known.entry.fresh || known.entry.foreign {
         return line;
     }
     let SessionEntry { id, name, goal, status, created_at, updated_at, kept, .. } = &known.entry;

@@ -44,6 +44,8 @@ pub struct SessionEntry {
     /// Whether its journal has nothing that this does not show. If not, it is what was known last,
     /// and opening the session tells how it stands.
     pub fresh: bool,
+    /// Why it cannot be opened, if that was tried and failed.
+    pub problem: Option<String>,
 }
 
 impl SessionEntry {
@@ -75,8 +77,25 @@ struct ViewSummary {
     kept: Vec<IgnoredAny>,
 }
 
-/// Reads what a list needs from a session's folder. What cannot be read does not keep a session
-/// from being listed.
+/// A session of the user of which nothing is known but its id.
+pub(super) fn unknown(id: &SessionId, base_dir: Arc<Path>) -> SessionEntry {
+    SessionEntry {
+        id: id.clone(),
+        name: names::name(id, |_| false),
+        goal: None,
+        status: WorkflowStatus::default(),
+        created_at: made_at(id),
+        updated_at: made_at(id),
+        kept: false,
+        base_dir,
+        foreign: false,
+        fresh: false,
+        problem: None,
+    }
+}
+
+/// Reads what a list needs from the folder of a foreign session. What cannot be read does not keep
+/// it from being listed.
 pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> SessionEntry {
     let folder = base.sessions().enter(id.as_str());
     let (seen, last) = match &folder {
@@ -86,22 +105,17 @@ pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Sessi
     let fresh = seen.as_ref().is_some_and(|seen| Some(seen.up_to) == last);
     // Without a readable view the entry has the values of a session that has just begun; the id
     // says when it was made.
-    let seen = seen.unwrap_or_else(|| ViewSummary {
-        created_at: made_at(id),
-        updated_at: made_at(id),
-        ..ViewSummary::default()
-    });
+    let unknown = SessionEntry { foreign: true, ..unknown(id, base_dir) };
+    let Some(seen) = seen else { return unknown };
     SessionEntry {
-        id: id.clone(),
         name: checked_name(seen.name, id),
         goal: seen.goal.as_deref().map(SessionEntry::short_goal),
         status: seen.status,
         created_at: seen.created_at,
         updated_at: seen.updated_at,
         kept: !seen.kept.is_empty(),
-        base_dir,
-        foreign: false,
         fresh,
+        ..unknown
     }
 }
 

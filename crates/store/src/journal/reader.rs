@@ -18,6 +18,7 @@ use super::scan::{
 };
 use super::shared::DurableJournal;
 use super::{FILE, JournalRecord, VERSION};
+use crate::checkpoint::Checkpoint;
 use crate::seal::{SealChain, SealKey};
 use crate::spill;
 use crate::values::Values;
@@ -33,6 +34,8 @@ pub struct JournalReader {
     values: Option<Values>,
     /// Every line must be sealed with this key.
     key: Option<Arc<SealKey>>,
+    /// It must reach this.
+    checkpoint: Option<Checkpoint>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ struct ForeignFile {
 impl JournalReader {
     pub(super) fn shared(path: PathBuf, shared: DurableJournal) -> Self {
         let key = Some(shared.key());
-        Self { path, source: ReaderSource::Shared(shared), values: None, key }
+        Self { path, source: ReaderSource::Shared(shared), values: None, key, checkpoint: None }
     }
 
     /// Opens the journal of a session without writing to it or locking it. Whether it is sealed is
@@ -87,7 +90,8 @@ impl JournalReader {
             marks: RecordMarks::default(),
             seen: offset,
         };
-        Ok(Self { path, source: ReaderSource::Apart(apart), values: None, key: None })
+        let source = ReaderSource::Apart(apart);
+        Ok(Self { path, source, values: None, key: None, checkpoint: None })
     }
 
     /// From now on every line must be sealed with this key. How a newer version seals is not known,
@@ -96,6 +100,13 @@ impl JournalReader {
     pub fn sealed_by(self, key: &Arc<SealKey>) -> Self {
         let key = (self.version() <= VERSION).then(|| Arc::clone(key));
         Self { key, ..self }
+    }
+
+    /// From now on it must reach this, unless a newer version wrote it.
+    #[must_use]
+    pub(crate) fn reaching(self, checkpoint: Option<Checkpoint>) -> Self {
+        let checkpoint = checkpoint.filter(|_| self.version() <= VERSION);
+        Self { checkpoint, ..self }
     }
 
     /// Whether the journal says that this key sealed it. Reading with the key shows whether that is
@@ -210,6 +221,17 @@ pub struct JournalRecords<'r, T> {
 }
 
 impl<T: DeserializeOwned> JournalRecords<'_, T> {
+    /// The end of the file, which must not come too early.
+    fn end(&self, offset: u64) -> Result<Option<JournalRecord<T>>, ReadError> {
+        match self.reader.checkpoint {
+            Some(checkpoint) => {
+                checkpoint.check_reached(&self.reader.path, self.next - 1, offset)?;
+                Ok(None)
+            }
+            None => Ok(None),
+        }
+    }
+
     /// The next fact that is wanted.
     fn advance(&mut self) -> Result<Option<JournalRecord<T>>, ReadError> {
         loop {
@@ -220,7 +242,7 @@ impl<T: DeserializeOwned> JournalRecords<'_, T> {
             let line = match read {
                 Ok(ScannedLine::Whole(line)) => line,
                 // Its writer is not done with it, or was cut off.
-                Ok(ScannedLine::Partial | ScannedLine::End) => return Ok(None),
+                Ok(ScannedLine::Partial | ScannedLine::End) => return self.end(offset),
                 Ok(ScannedLine::TooLong) => return Err(damage(JournalDamage::TooLong)),
                 Err(source) => return Err(FileError::new("read", &self.reader.path, source).into()),
             };
@@ -228,12 +250,15 @@ impl<T: DeserializeOwned> JournalRecords<'_, T> {
             let chain = self.chain;
             let CheckedLine { json, envelope, trailer } = match check(line, seq) {
                 Ok(checked) => checked,
-                Err(_) if is_torn(line, offset, self.end) => return Ok(None),
+                Err(_) if is_torn(line, offset, self.end) => return self.end(offset),
                 Err(wrong) => return Err(damage(wrong)),
             };
             self.chain = chain.with(json);
             if let Some(key) = &self.reader.key {
                 trailer.check(&self.chain, key).map_err(damage)?;
+                if self.reader.checkpoint.is_some_and(|at| at.differs(seq, &self.chain, key)) {
+                    return Err(damage(JournalDamage::Seal));
+                }
             }
             let wanted = seq >= self.wanted;
             let fact =

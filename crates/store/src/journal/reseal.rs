@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coven_model::SessionId;
+use coven_model::{SessionId, Timestamp};
+use serde::Serialize;
 
-use super::error::OpenError;
-use super::frame::{FrameHeader, LineSeal, encode_sealed, split_line};
+use super::error::{AppendError, OpenError};
+use super::frame::{FrameHeader, LinePlace, LineSeal, encode_record, encode_sealed, split_line};
 use super::scan::{CheckedLine, check, damaged, is_torn};
+use super::writer::encode;
 use super::{SEALED_VERSION, VERSION};
 use crate::seal::{SealChain, SealKey, SealTag};
 
@@ -29,8 +31,30 @@ pub(crate) struct ResealedJournal {
     pub(crate) bytes: Vec<u8>,
     pub(crate) facts: u64,
     pub(crate) seal: JournalSeal,
+    chain: SealChain,
+}
+
+impl ResealedJournal {
+    /// Adds a fact to a journal that was sealed anew.
+    pub(crate) fn add<T: Serialize>(
+        &mut self,
+        time: Timestamp,
+        fact: &T,
+        key: &SealKey,
+    ) -> Result<(), AppendError> {
+        let seq = self.facts + 1;
+        let (chain, seal) = (self.chain, LineSeal::Signed);
+        let place = LinePlace { seq, time, chain, key, seal };
+        self.chain = encode_record(&place, &encode(fact, seq)?, &mut self.bytes)
+            .map_err(|why| AppendError::Fact { seq, why })?;
+        self.facts = seq;
+        Ok(())
+    }
+
     /// The last fact and its tag, if there is a fact.
-    pub(crate) last: Option<(u64, SealTag)>,
+    pub(crate) fn last(&self, key: &SealKey) -> Option<(u64, SealTag)> {
+        (self.facts > 0).then(|| (self.facts, key.tag(&self.chain)))
+    }
 }
 
 /// Reads a whole journal, and seals its lines with a key. What is damaged is an error; a torn end is
@@ -88,8 +112,7 @@ pub(crate) fn reseal(
         _ => JournalSeal::Unknown,
     };
     // One of ours keeps its lines, so that its checkpoint and its signatures stay those they are.
-    let (bytes, sealed) =
+    let (bytes, chain) =
         if seal == JournalSeal::Ours { (Vec::new(), chain) } else { (out, sealed) };
-    let last = (facts > 0).then(|| (facts, ours.tag(&sealed)));
-    Ok(ResealedJournal { bytes, facts, seal, last })
+    Ok(ResealedJournal { bytes, facts, seal, chain })
 }

@@ -171,12 +171,11 @@ pub(super) fn scan(
     let (end, time) = (lines.offset(), Timestamp::default());
     let marks = RecordMarks::default();
     let mut scanned = ScannedJournal { marks, last: 0, time, end, len, chain };
-    let whole = |scanned: ScannedJournal| match checkpoint {
-        Some(Checkpoint { seq, .. }) if scanned.last < seq => {
-            let damage = JournalDamage::Shorter { last: scanned.last, sealed: seq };
-            Err(damaged(path, scanned.last + 1, scanned.end, damage).into())
+    let whole = |scanned: ScannedJournal| {
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.check_reached(path, scanned.last, scanned.end)?;
         }
-        _ => Ok(scanned),
+        Ok(scanned)
     };
     loop {
         let offset = lines.offset();
@@ -302,7 +301,7 @@ pub(super) fn is_torn(line: &[u8], offset: u64, len: u64) -> bool {
 }
 
 /// Damage in the line where fact `seq` should be.
-pub(super) fn damaged(path: &Path, seq: u64, offset: u64, damage: JournalDamage) -> DamagedJournal {
+pub(crate) fn damaged(path: &Path, seq: u64, offset: u64, damage: JournalDamage) -> DamagedJournal {
     // The header is the first line, so fact 1 is in the second.
     let (line, readable) = (seq + 1, seq.saturating_sub(1));
     DamagedJournal { path: path.to_path_buf(), line, offset, damage, readable }

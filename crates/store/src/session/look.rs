@@ -9,6 +9,7 @@ use coven_model::{AttemptId, SessionId};
 
 use crate::attempt::Attempt;
 use crate::authority::SessionAuthority;
+use crate::checkpoint::Checkpoint;
 use crate::journal::{self, JournalReader, OpenError, ReadError, SignedExtent, verify_signatures};
 use crate::layout::{self, BaseDir};
 use crate::seal::PublicKey;
@@ -55,10 +56,14 @@ impl ReadOnlySession {
 
     /// A reader of its facts, complete with the values that lie aside.
     pub fn reader(&self) -> Result<JournalReader, OpenError> {
+        // Before the journal is looked at, which may grow meanwhile.
+        let jobs = self.authority.as_ref().map(|authority| authority.find_session(&self.id));
+        let jobs = jobs.transpose()?.flatten();
+        let checkpoint = jobs.map(|jobs| Checkpoint::read(&jobs)).transpose()?.flatten();
         let reader = JournalReader::open(&self.folder, &self.id)?;
         let reader = reader.with_values(Values::new(&self.folder));
         Ok(match &self.authority {
-            Some(authority) => reader.sealed_by(authority.key()),
+            Some(authority) => reader.sealed_by(authority.key()).reaching(checkpoint),
             None => reader,
         })
     }

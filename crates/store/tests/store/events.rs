@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use coven_model::event::SessionCreated;
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION};
 use coven_model::{AttemptId, SessionEvent, TaskId, TaskStatus, TokenUsage, WorkflowStatus};
+use coven_store::Session;
 use coven_store::session::ReadOnlySession;
-use coven_store::{Index, Session};
 use serde_json::{Map, Value, json};
 
 use super::{Base, FACT_TIME, id};
@@ -91,7 +91,7 @@ fn the_view_of_the_model_is_on_disk_and_in_the_list() {
     assert_eq!(json["taskStatus"], json!({"build": "DONE"}));
     assert_eq!(json["workflowDefinition"]["name"], json!("implement"));
 
-    let index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let index = base.index();
     let entry = index.resolve("brisk-otter").unwrap();
     assert!(entry.fresh && entry.kept);
     assert_eq!((entry.status, entry.goal.as_deref()), (WorkflowStatus::Failed, Some("build it")));

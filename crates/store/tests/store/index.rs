@@ -1,6 +1,7 @@
 //! Listing sessions and finding the one that is meant.
 
 use std::fs;
+use std::io::Write;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::index::ResolveError;
@@ -36,11 +37,12 @@ fn entry(base: &Base, id: &SessionId, name: &str) -> SessionEntry {
         base_dir: fs::canonicalize(base.path()).unwrap().into(),
         foreign: false,
         fresh: true,
+        problem: None,
     }
 }
 
 fn listed(base: &Base) -> Vec<SessionEntry> {
-    Index::load(&base.dir(), &base.cache()).unwrap().entries().cloned().collect()
+    base.index().entries().cloned().collect()
 }
 
 #[test]
@@ -55,7 +57,7 @@ fn sessions_are_listed_with_and_without_the_cache() {
     assert_eq!(listed(&base), expected);
     let cache = base.path().join("state/index.jsonl");
     assert!(!cache.exists(), "looking changes nothing");
-    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let mut index = base.index();
     index.save().unwrap();
     assert_eq!(listed(&base), expected);
     // Taken from the cache: without views there is nothing else.
@@ -71,12 +73,12 @@ fn sessions_are_listed_with_and_without_the_cache() {
 fn a_session_that_went_on_is_looked_at_again() {
     let base = Base::new();
     let mut one = session(&base, &id(1), "one");
-    Index::load(&base.dir(), &base.cache()).unwrap().save().unwrap();
+    base.index().save().unwrap();
     one.append(Timestamp::from_millis(9), &[said("more")]).unwrap();
     let stale = listed(&base).remove(0);
     assert_eq!(stale, SessionEntry { fresh: false, ..entry(&base, &id(1), "one") });
     // What is not known for sure is not kept for later.
-    Index::load(&base.dir(), &base.cache()).unwrap().save().unwrap();
+    base.index().save().unwrap();
     one.write_view(&view("one", "a goal", WorkflowStatus::Failed)).unwrap();
     let now = listed(&base).remove(0);
     assert_eq!((now.fresh, now.status), (true, WorkflowStatus::Failed));
@@ -101,11 +103,39 @@ fn what_is_no_session_is_not_listed() {
     let base = Base::new();
     session(&base, &id(1), "one");
     let sessions = base.dir().sessions().path().to_path_buf();
-    for stray in [".trash/x", "notes", id(7).as_str(), ".new-01890a5d"] {
+    for stray in [".trash/x", "notes", ".new-01890a5d"] {
         fs::create_dir_all(sessions.join(stray)).unwrap();
     }
     fs::write(sessions.join(id(8).as_str()), "a file").unwrap();
     assert_eq!(listed(&base).len(), 1);
+    // A folder without a journal is a session that has lost it, if the user made it.
+    fs::create_dir_all(sessions.join(id(7).as_str())).unwrap();
+    assert_eq!(listed(&base).len(), 2);
+    assert_eq!(Index::load(&base.dir(), &base.cache(), |_| false).unwrap().len(), 1);
+}
+
+#[test]
+fn the_view_of_a_session_of_the_user_is_not_believed() {
+    let base = Base::new();
+    let one = session(&base, &id(1), "one");
+    let own = || Index::load(&base.dir(), &base.cache(), |_| true).unwrap();
+    let unknown = own().get(&id(1)).unwrap().clone();
+    assert!(!unknown.fresh && unknown.goal.is_none(), "{unknown:?}");
+    own().set(entry(&base, &id(1), "one"), one.journal_bytes()).unwrap();
+    fs::write(one.path().join("session.json"), r#"{"upTo":1,"status":"completed","name":"x"}"#)
+        .unwrap();
+    assert_eq!(own().get(&id(1)).unwrap(), &entry(&base, &id(1), "one"));
+    // Nor when the journal has changed since: what was known last is listed.
+    fs::OpenOptions::new()
+        .append(true)
+        .open(one.path().join("journal.jsonl"))
+        .and_then(|mut journal| journal.write_all(b"{"))
+        .unwrap();
+    let stale = SessionEntry { fresh: false, ..entry(&base, &id(1), "one") };
+    assert_eq!(own().get(&id(1)).unwrap(), &stale);
+    // A foreign session is what it says of itself.
+    let foreign = Index::load(&base.dir(), &base.cache(), |_| false).unwrap();
+    assert_eq!(foreign.get(&id(1)).unwrap().name, "x");
 }
 
 #[test]
@@ -116,7 +146,7 @@ fn a_cache_of_a_newer_version_is_neither_used_nor_written() {
     let newer = format!("{json}\t{:08x}\n", crc32fast::hash(json.as_bytes()));
     let cache = base.path().join("state/index.jsonl");
     fs::write(&cache, &newer).unwrap();
-    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let mut index = base.index();
     index.save().unwrap();
     index.set(entry(&base, &id(1), "other"), 1).unwrap();
     assert_eq!(listed(&base), [entry(&base, &id(1), "one")]);
@@ -141,7 +171,7 @@ fn a_session_is_found_by_id_beginning_and_name() {
     for (id, name) in [(&id(1), "brisk-otter"), (&id(2), "calm-heron"), (&other, "shy-lynx")] {
         session(&base, id, name);
     }
-    let index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let index = base.index();
     let found = |text: &str| index.resolve(text).map(|entry| entry.name.clone());
     for text in [id(2).as_str(), "calm-heron", "01890a5d-ac96-774b-bcce-000000000002"] {
         assert_eq!(found(text).unwrap(), "calm-heron");
@@ -166,9 +196,9 @@ fn a_session_is_found_by_id_beginning_and_name() {
 #[test]
 fn a_name_that_another_session_has_is_not_given_again() {
     let base = Base::new();
-    let free = Index::load(&base.dir(), &base.cache()).unwrap().new_name(&id(1));
+    let free = base.index().new_name(&id(1));
     assert_eq!(free, coven_store::names::name(&id(1), |_| false));
     session(&base, &id(2), &free);
-    let other = Index::load(&base.dir(), &base.cache()).unwrap().new_name(&id(1));
+    let other = base.index().new_name(&id(1));
     assert_ne!(other, free);
 }

@@ -100,7 +100,7 @@ impl World {
                 }
             }
             Step::Reload { save } => {
-                self.index = Index::load(&self.base.dir(), &self.base.cache()).unwrap();
+                self.index = self.base.index();
                 if save {
                     self.index.save().unwrap();
                 }
@@ -140,6 +140,7 @@ impl World {
             kept: false,
             base_dir: fs::canonicalize(self.base.path()).unwrap().into(),
             fresh,
+            problem: None,
         }
     }
 }
@@ -150,12 +151,12 @@ proptest! {
     #[test]
     fn a_list_shows_what_is_after_anything(steps in proptest::collection::vec(step(), 1..40)) {
         let base = Base::new();
-        let index = Index::load(&base.dir(), &base.cache()).unwrap();
+        let index = base.index();
         let mut world = World { base, truth: BTreeMap::new(), index };
         for step in &steps {
             world.apply(step);
             let listed: Vec<SessionEntry> =
-                Index::load(&world.base.dir(), &world.base.cache()).unwrap().entries().cloned().collect();
+                world.base.index().entries().cloned().collect();
             let expected: Vec<SessionEntry> = world.truth.keys().map(|id| world.entry(id)).collect();
             prop_assert_eq!(listed, expected, "after {:?}", step);
         }

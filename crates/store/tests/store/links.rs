@@ -9,7 +9,7 @@ use coven_store::journal::OpenError;
 use coven_store::lock::{LockError, LockHolder};
 use coven_store::register::DurableWhen;
 use coven_store::retention::{remove, sweep};
-use coven_store::{Index, Lock, OpenObstacle, Register, Session};
+use coven_store::{Lock, OpenObstacle, Register, Session};
 use coven_tape::{Options, TapeStream, TapeWriter};
 
 use super::index::view;
@@ -49,7 +49,7 @@ fn the_index_and_a_register_are_written_anew_if_they_have_a_second_name() {
     let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
     session.append(FACT_TIME, &[said("x")]).unwrap();
     session.write_view(&view("n", "g", WorkflowStatus::Running)).unwrap();
-    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let mut index = base.index();
     index.save().unwrap();
     let elsewhere = linked(&base, &base.path().join("state/index.jsonl"));
     let before = elsewhere();

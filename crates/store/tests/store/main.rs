@@ -27,7 +27,8 @@ use std::sync::Arc;
 use coven_model::{SessionId, Timestamp};
 use coven_store::journal::FILE;
 use coven_store::{
-    BaseDir, Journal, JournalReader, JournalRecord, OpenFolder, SealKey, SessionAuthority,
+    BaseDir, Index, Journal, JournalReader, JournalRecord, OpenFolder, SealKey, SessionAuthority,
+    SessionEntry,
 };
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -124,6 +125,19 @@ impl Base {
 
     fn authority(&self) -> SessionAuthority {
         authority(&self.dir())
+    }
+
+    /// The index of all sessions, which are the user's own. What is not fresh is read again, here
+    /// from the view.
+    fn index(&self) -> Index {
+        let mut index = Index::load(&self.dir(), &self.cache(), |_| true).unwrap();
+        let views = Index::load(&self.dir(), &self.cache(), |_| false).unwrap();
+        for entry in views.entries() {
+            if index.get(&entry.id).is_some_and(|known| !known.fresh) {
+                index.settle(SessionEntry { foreign: false, ..entry.clone() });
+            }
+        }
+        index
     }
 
     /// Where the index keeps its cache.

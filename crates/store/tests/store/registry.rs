@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use coven_model::SessionId;
 use coven_store::registry::registered_bases;
-use coven_store::{BaseDir, Index, Registered, Registry, Session};
+use coven_store::{BaseDir, Index, Registered, Registry, SealKey, Session, SessionEntry};
 
-use crate::{authority, id};
+use crate::{authority, id, key};
 
 /// A state folder, and a project with one registered session beside one that is not.
 struct Place {
@@ -20,7 +21,8 @@ impl Place {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir(place.project()).unwrap();
         let base = BaseDir::create(&place.project()).unwrap();
-        let mut registry = Registry::open(&place.state(), &base).unwrap();
+        let mut registry =
+            Registry::open(&place.state(), &base, key().public(), |_| false).unwrap();
         registry.register(&id(1)).unwrap();
         for session in [id(1), id(2)] {
             drop(Session::create(&base, &authority(&base), &session).unwrap());
@@ -40,9 +42,8 @@ impl Place {
     fn sessions(&self, project: &Path) -> (Vec<u64>, Vec<u64>) {
         let base = BaseDir::find(project).unwrap().unwrap();
         let registered = Registered::read(&self.state(), &base).unwrap();
-        let index = Index::load(&base, &base.path().join("state"))
-            .unwrap()
-            .with_own(|id| registered.contains(id));
+        let own = |id: &SessionId| registered.contains(id, &key().public());
+        let index = Index::load(&base, &base.path().join("state"), own).unwrap();
         let (mut own, mut foreign) = (Vec::new(), Vec::new());
         for number in 1..4 {
             match index.get(&id(number)) {
@@ -87,7 +88,8 @@ fn everything_in_a_copy_is_foreign() {
     let copy = place.copy("copy");
     assert_eq!(place.sessions(&copy), (vec![], vec![1, 2]));
     // Nor does opening the copy make it the user's own.
-    Registry::open(&place.state(), &BaseDir::create(&copy).unwrap()).unwrap();
+    let copied = BaseDir::create(&copy).unwrap();
+    Registry::open(&place.state(), &copied, key().public(), |_| false).unwrap();
     assert_eq!(place.sessions(&copy), (vec![], vec![1, 2]));
     assert_eq!(place.sessions(&place.project()), (vec![1], vec![2]));
 }
@@ -136,7 +138,7 @@ fn what_is_registered_and_whether_there_is_something_to_do_is_known_afterwards()
     let base = BaseDir::find(&place.project()).unwrap().unwrap();
     let live = || Registered::read(&place.state(), &base).unwrap().has_live();
     assert!(live(), "a session that was just made is not over");
-    let mut registry = Registry::open(&place.state(), &base).unwrap();
+    let mut registry = Registry::open(&place.state(), &base, key().public(), |_| false).unwrap();
     registry.set_live(&id(1), false).unwrap();
     assert!(!live());
     registry.set_live(&id(2), true).unwrap();
@@ -153,8 +155,29 @@ fn a_session_whose_folder_was_deleted_is_not_registered_any_more() {
     let place = Place::new();
     let base = BaseDir::find(&place.project()).unwrap().unwrap();
     fs::remove_dir_all(base.session_path(&id(1))).unwrap();
-    let registry = Registry::open(&place.state(), &base).unwrap();
+    let registry = Registry::open(&place.state(), &base, key().public(), |_| false).unwrap();
     assert!(!registry.contains(&id(1)));
+}
+
+#[test]
+fn a_session_with_a_job_that_runs_stays_registered_without_its_folder() {
+    let place = Place::new();
+    let base = BaseDir::find(&place.project()).unwrap().unwrap();
+    fs::remove_dir_all(base.session_path(&id(1))).unwrap();
+    let mut registry =
+        Registry::open(&place.state(), &base, key().public(), |session| *session == id(1)).unwrap();
+    assert!(registry.contains(&id(1)) && registry.take_gone().is_empty());
+}
+
+#[test]
+fn a_session_that_another_key_seals_is_foreign() {
+    let place = Place::new();
+    let base = BaseDir::find(&place.project()).unwrap().unwrap();
+    let other = SealKey::from_secret(&[8; 32]).public();
+    let registry = Registry::open(&place.state(), &base, other, |_| false).unwrap();
+    assert!(!registry.contains(&id(1)) && registry.is_registered(&id(1)));
+    let registered = Registered::read(&place.state(), &base).unwrap();
+    assert!(!registered.contains(&id(1), &other) && registered.contains(&id(1), &key().public()));
 }
 
 #[test]
@@ -165,17 +188,21 @@ fn a_foreign_session_never_stands_in_front_of_one_of_the_user() {
         let view = format!(r#"{{"version":1,"upTo":0,"name":"{name}"}}"#);
         fs::write(base.session_path(&id(number)).join("session.json"), view).unwrap();
     };
-    view(1, "same");
     view(2, "same");
-    let index = Index::load(&base, &base.path().join("state"))
-        .unwrap()
-        .with_own(|session| *session == id(1));
+    let load = || {
+        let folder = base.path().join("state");
+        let mut index = Index::load(&base, &folder, |session| *session == id(1)).unwrap();
+        let own = index.get(&id(1)).unwrap().clone();
+        index.settle(SessionEntry { name: "same".to_owned(), ..own });
+        index
+    };
+    let index = load();
     assert_eq!(index.resolve("same").unwrap().id, id(1));
     assert_eq!(index.resolve(id(2).as_str()).unwrap().id, id(2), "it can be named by its id");
     let beginning = id(2).as_str()[..4].to_owned();
     assert_eq!(index.resolve(&beginning).unwrap().id, id(1));
     view(2, "\\u001b[2Jcleared");
-    let index = Index::load(&base, &base.path().join("state")).unwrap();
+    let index = load();
     let name = &index.get(&id(2)).unwrap().name;
     assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{name:?}");
 }

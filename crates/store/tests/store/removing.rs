@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::retention::{RemoveError, remove, sweep};
-use coven_store::{Index, Retention, Session};
+use coven_store::{Retention, Session};
 use serde_json::json;
 
 use super::index::view;
@@ -56,7 +56,7 @@ fn the_oldest_finished_sessions_go_and_no_other() {
     session.write_view(&kept).unwrap();
     drop(session);
 
-    let mut index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let mut index = base.index();
     let policy = Retention { keep: 2, age: None };
     let removed = policy
         .apply(&base.dir(), &base.authority(), &mut index, NOW, |kept| *kept == id(7))
@@ -78,7 +78,7 @@ fn fifty_stay_by_default_and_age_counts_from_the_last_change() {
     for number in 0..53 {
         session(&base, number, WorkflowStatus::Completed, number * 1000);
     }
-    let index = Index::load(&base.dir(), &base.cache()).unwrap();
+    let index = base.index();
     let expired = Retention::default().expired(&index, NOW, |_| false);
     assert_eq!(expired, [0, 1, 2].map(id));
     let policy = Retention { age: Some(Duration::from_secs(95)), ..Retention::default() };
@@ -115,7 +115,7 @@ fn a_removal_that_was_cut_short_is_finished_the_next_time() {
         .unwrap();
     fs::create_dir_all(sessions.join(".trash/half/tasks/a/1")).unwrap();
     fs::create_dir(sessions.join(format!(".new-{}", id(3)))).unwrap();
-    assert_eq!(Index::load(&base.dir(), &base.cache()).unwrap().len(), 1);
+    assert_eq!(base.index().len(), 1);
     let swept = sweep(&base.dir()).unwrap();
     assert!(swept.left.is_empty());
     assert_eq!(fs::read_dir(sessions.join(".trash")).unwrap().count(), 0);

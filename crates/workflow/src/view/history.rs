@@ -79,6 +79,11 @@ impl RunHistory {
                     self.add(ended.at, Progress, task, &text);
                 }
             }
+            SessionEvent::SessionImported { vouched, at } => {
+                let answers =
+                    if *vouched { "" } else { "; nothing is answered by itself any more" };
+                self.add(*at, Progress, None, &format!("the session was imported{answers}"));
+            }
             SessionEvent::TaskExposed { job, reason } => {
                 self.add(self.now, Progress, Some(&job.task), reason);
             }

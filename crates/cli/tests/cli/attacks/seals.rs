@@ -163,8 +163,67 @@ fn what_an_imported_session_would_answer_by_itself_is_told_first() {
     let shown = home.coven(&["import", moved.to_str().unwrap(), "--json"]).ok().json();
     let would = shown.as_array().unwrap().iter().map(|one| one["would"].to_string());
     let would = would.collect::<Vec<_>>().join("\n");
-    assert!(would.contains("demo could run this without asking: echo first"), "{would}");
+    assert!(would.contains("demo may run this without asking: echo first"), "{would}");
     assert!(would.contains("answered without you (`--auto allow`)"), "{would}");
+}
+
+#[test]
+fn a_strangers_session_answers_nothing_by_itself_after_its_import() {
+    let stranger = Home::new();
+    // A session that was started with automatic answers, whose job was running.
+    let steps = [script("first", "true"), script("last", "exec sleep 600")].concat();
+    stranger.run(&steps, &["--auto", "allow", "--detach"]).ok();
+    until("the job to run", || {
+        stranger.coven(&["ls", "--json"]).ok().json()["workflows"][0]["running"] == 1
+    });
+    let id = id(&stranger);
+    let text = fs::read_to_string(journal(&stranger, &id)).unwrap();
+    stranger.coven(&["cancel", &id]).ok();
+    let home = Home::new();
+    let place = journal(&home, &id);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    let marker = home.path("ran");
+    let text = text.replace("exec sleep 600", &format!("touch {}", marker.display()));
+    let lines: Vec<String> =
+        text.lines().map(|line| line.split_once('\t').unwrap().0.to_owned()).collect();
+    fs::write(&place, framed(&lines)).unwrap();
+
+    let shown = home.coven(&["import", "--json"]).ok().json();
+    let would = shown[0]["would"].to_string();
+    assert!(would.contains("not any more, you would be asked"), "{would}");
+    let mut terminal = home.terminal(&["import"]);
+    terminal.until_shows("Make it yours?");
+    terminal.send("y\n");
+    terminal.until_shows("is yours now");
+    assert!(terminal.finish().success());
+    until("the run to ask what became of its job", || {
+        home.coven(&["show", &id, "--json"]).ok().json()["status"] == "blocked"
+    });
+    // The next question, and every one after it, is for a person.
+    home.run(&script("barrier", "true"), &[]).ok();
+    assert!(!marker.exists(), "it was retried by itself");
+    let facts = home.coven(&["events", &id]).ok().out;
+    assert!(facts.contains("session.imported"), "{facts}");
+    let waiting = home.coven(&["inbox", "--json"]).ok().out;
+    assert!(waiting.contains(&id), "{waiting}");
+    home.coven(&["cancel", &id]).ok();
+}
+
+#[test]
+fn everything_a_step_of_a_foreign_session_would_do_is_shown() {
+    let home = Home::new();
+    let step = "  - {name: look, type: gate, message: Look.}\n  - {name: work, type: agent, \
+                prompt: Do it., permissions: all, cwd: sub, env: {EVIL: one}, extra_args: [--two]}\n";
+    home.run(step, &[]).code(3);
+    home.kill_daemon();
+    fs::rename(home.path("project"), home.path("moved")).unwrap();
+    fs::create_dir(home.path("project")).unwrap();
+    let moved = home.path("moved");
+    let shown = home.coven(&["import", moved.to_str().unwrap(), "--json"]).ok().json();
+    let would = shown[0]["would"].to_string();
+    for part in ["Do it.", "sub", "EVIL: one", "--two", "all"] {
+        assert!(would.contains(part), "{part}: {would}");
+    }
 }
 
 #[test]
@@ -195,4 +254,33 @@ fn a_journal_whose_signatures_were_taken_off_is_not_vouched_for() {
     fs::write(&journal, before + &unsigned(last)).unwrap();
     let said = audit().code(1);
     assert!(said.out.contains("its run is over, and only"), "{}{}", said.out, said.err);
+}
+
+#[test]
+fn with_another_key_the_sessions_are_foreign_and_the_old_key_imports_them() {
+    let home = Home::new();
+    let id = waiting(&home, "true");
+    let (key, old) = (home.path("state/coven/seal.key"), home.path("old.key"));
+    fs::rename(&key, &old).unwrap();
+    let row = home.coven(&["ls", "-C", ".", "--json"]).ok().json()["workflows"][0].clone();
+    assert_eq!(row["foreign"], true, "{row}");
+    let said = home.coven(&["resume", &id]).code(1);
+    assert!(said.err.contains("foreign"), "{}", said.err);
+    let shown = home.coven(&["import", "--json"]).ok().json();
+    assert_eq!((&shown[0]["id"], &shown[0]["seal"]), (&id.as_str().into(), &"other".into()));
+    home.coven(&["import", "--key", old.to_str().unwrap()]).ok();
+    home.coven(&["approve", &id]).ok();
+    home.coven(&["wait", &id, "--timeout", "60s"]).ok();
+    assert!(home.path("project/last").exists());
+    home.coven(&["audit"]).ok();
+}
+
+#[test]
+fn a_key_that_is_deleted_while_the_daemon_runs_is_put_back() {
+    let home = Home::new();
+    home.run(&script("first", "true"), &[]).ok();
+    let key = home.path("state/coven/seal.key");
+    let before = fs::read_to_string(&key).unwrap();
+    fs::remove_file(&key).unwrap();
+    until("the key to be put back", || fs::read_to_string(&key).is_ok_and(|now| now == before));
 }

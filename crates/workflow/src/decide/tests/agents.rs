@@ -4,8 +4,8 @@ use coven_model::event::{
     InterventionDecision, JobConfinement, SessionEvent, SessionRule, StopCause,
 };
 use coven_model::{
-    ContentDigest, HandlerName, InterventionChoice, InterventionKind, JobOutcome, JobWork,
-    ProcessEnding, TaskStatus, WorkflowStatus,
+    AutoAnswer, ContentDigest, HandlerName, InterventionChoice, InterventionKind, JobOutcome,
+    JobWork, ProcessEnding, TaskStatus, Timestamp, WorkflowStatus,
 };
 use serde_json::json;
 
@@ -185,6 +185,30 @@ fn a_command_that_was_approved_for_always_is_not_asked_again() {
     {
         told.tell(asks_to_run(seen, &format!("{seen}?"), command, wrapped));
         assert_eq!(told.waiting(), [InterventionKind::Approval], "{command:?}");
+    }
+}
+
+#[test]
+fn what_a_strangers_session_answered_by_itself_is_asked_after_its_import() {
+    for vouched in [false, true] {
+        let mut told = chat();
+        told.tell(asks_to_run(1, "Run it?", "cargo test", false));
+        let adapter = match &told.spec("a", 1).work {
+            JobWork::Agent(agent) => agent.adapter.clone(),
+            work @ JobWork::Shell(_) => panic!("{work:?}"),
+        };
+        told.tell(decide_with(1, always(&adapter)));
+        told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+        let SessionEvent::SessionCreated(made) = &mut told.journal[0] else { panic!("not made") };
+        made.auto = Some(AutoAnswer::Allow);
+        told.state = replay(&told.journal);
+        let at = Timestamp::from_millis(told.now);
+        told.record(SessionEvent::SessionImported { vouched, at });
+        assert_eq!(told.run().identity.auto.is_some(), vouched);
+        told.tell(asks_to_run(3, "Again?", "cargo test", false));
+        assert_eq!(told.waiting().is_empty(), vouched);
+        // The facts of before are folded as they were.
+        assert_eq!(replay(&told.journal), told.state);
     }
 }
 
