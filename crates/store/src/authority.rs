@@ -7,6 +7,8 @@
 //!                        <task>/<attempt>/         one attempt, see `attempt`
 //! ```
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,9 +45,25 @@ impl AuthorityPlaces {
     }
 }
 
+/// Whether other users can put another file in the place of one in a folder that is there.
+pub fn is_writable_by_others(folder: &Path) -> bool {
+    let others = |about: fs::Metadata| about.mode() & 0o022 != 0 && about.mode() & STICKY == 0;
+    fs::metadata(folder).is_ok_and(others)
+}
+
+/// The bit of a folder in which files are removed by their owners alone.
+const STICKY: u32 = 0o1000;
+
 impl SessionAuthority {
-    /// Opens the key, which is made if there is none.
+    /// Opens the key, which is made if there is none. Others must not be able to write to the
+    /// folder of the key or to that of the jobs.
     pub fn open(places: &AuthorityPlaces) -> Result<Self, KeyError> {
+        let folder = places.key.parent().unwrap_or(Path::new("/"));
+        for path in [folder, &places.jobs] {
+            if is_writable_by_others(path) {
+                return Err(KeyError::Writable { path: path.to_owned() });
+            }
+        }
         Ok(Self::new(SealKey::open(&places.key)?, places.jobs.clone()))
     }
 

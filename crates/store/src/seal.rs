@@ -63,6 +63,10 @@ pub enum KeyError {
     #[error("{} can be read or written by other users; if they may have seen it, move it away, \
         else run: chmod 600 {}", path.display(), path.display())]
     Exposed { path: PathBuf },
+    /// A folder of what decides can be written by others than its owner.
+    #[error("{} can be written by other users, so that what lies there could be theirs; run: \
+        chmod go-w {}", path.display(), path.display())]
+    Writable { path: PathBuf },
 }
 
 /// The key of one user, which seals journals.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_daemon::{ServiceConfig, UserFolders};
+use coven_store::authority::is_writable_by_others;
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
@@ -23,6 +24,7 @@ pub(super) fn check() -> Vec<DoctorCheck> {
         return vec![DoctorCheck::new(GROUP, "state", State::Bad, what).mend("set HOME")];
     };
     let mut checks = vec![state(&places.state_dir), config(&places.config())];
+    checks.extend(authority(&places));
     let socket = places.socket();
     if socket.as_os_str().len() > MAX_SOCKET_PATH_BYTES {
         let what = format!("the path of the socket is too long: {}", socket.display());
@@ -54,6 +56,40 @@ fn state(path: &Path) -> DoctorCheck {
         }
         Ok(_) => DoctorCheck::ok(GROUP, name, shown.to_string()),
     }
+}
+
+/// The key that seals journals and the folder of jobs, if something is wrong with their places.
+fn authority(places: &UserFolders) -> Vec<DoctorCheck> {
+    // A configuration that cannot be read is told by its own check.
+    let Ok(config) = ServiceConfig::load(&places.config()) else { return Vec::new() };
+    let lies = places.authority(&config);
+    let key_folder = lies.key.parent().unwrap_or(Path::new("/")).to_owned();
+    let mut checks = Vec::new();
+    for (name, path, folder) in
+        [("sealKey", &lies.key, &key_folder), ("jobsFolder", &lies.jobs, &lies.jobs)]
+    {
+        let shown = path.display();
+        if is_writable_by_others(folder) {
+            let what = format!("{} can be written by other users", folder.display());
+            let mend = format!("chmod go-w {}", folder.display());
+            checks.push(DoctorCheck::new(GROUP, name, State::Bad, what).mend(mend));
+        }
+        if let Ok(target) = fs::read_link(path) {
+            let what = format!("{shown} is a link to {}", target.display());
+            let mend = format!("name that path itself as `{name}` in config.yaml");
+            checks.push(DoctorCheck::new(GROUP, name, State::Note, what).mend(mend));
+        }
+        let here = folders::base_dir(None).ok();
+        let lies_in = fs::canonicalize(path).or_else(|_| fs::canonicalize(folder)).ok();
+        if let (Some(here), Some(lies_in)) = (here, lies_in)
+            && lies_in.starts_with(&here)
+        {
+            let what = format!("{shown} lies in this folder, where agents can write");
+            let mend = format!("set `{name}` in config.yaml to a place outside, or work elsewhere");
+            checks.push(DoctorCheck::new(GROUP, name, State::Note, what).mend(mend));
+        }
+    }
+    checks
 }
 
 fn config(path: &Path) -> DoctorCheck {

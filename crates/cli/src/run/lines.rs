@@ -77,13 +77,20 @@ impl FactPrinter {
                 format!("  {}: started ({agent}{again})", id.task)
             }
             SessionEvent::TaskEnded(ended) => {
-                let reason = short(&ended.outcome.reason);
-                match ended.status {
-                    TaskStatus::Pending => format!("  {}: {reason}; tried again", ended.job.task),
-                    _ if self.mains.contains(&ended.job.task) => return None,
-                    TaskStatus::Done => format!("  {}: done", ended.job.task),
-                    _ => format!("  {}: {reason}", ended.job.task),
-                }
+                let (task, reason) = (&ended.job.task, short(&ended.outcome.reason));
+                let how = match ended.status {
+                    TaskStatus::Pending => Some(format!("  {task}: {reason}; tried again")),
+                    _ if self.mains.contains(task) => None,
+                    TaskStatus::Done => Some(format!("  {task}: done")),
+                    _ => Some(format!("  {task}: {reason}")),
+                };
+                let touched = ended.outcome.touched.join("; ");
+                let touched = (!touched.is_empty()).then(|| {
+                    let what = short(&touched);
+                    format!("  {task}: changed while it ran, though it only reads: {what}")
+                });
+                let lines: Vec<String> = how.into_iter().chain(touched).collect();
+                return (!lines.is_empty()).then(|| lines.join("\n          "));
             }
             SessionEvent::LoopJudged { index, round, verdict, reason, .. } => {
                 let step = self.steps.get(index).map_or("loop", String::as_str);
@@ -128,4 +135,25 @@ pub(crate) fn event(envelope: &EventEnvelope) -> Option<SessionEvent> {
     envelope.seq?;
     let value = serde_json::json!({"type": envelope.kind, "data": envelope.data});
     serde_json::from_value(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_reader_changed_is_told_with_its_end() {
+        let ended = json!({"type": "task.ended", "data": {
+            "task": "review.r1.arbiter", "attempt": 1, "status": "DONE", "at": 5,
+            "outcome": {
+                "ok": true, "ending": {"how": "exited", "code": 0}, "reason": "exit code 0",
+                "touched": ["work.txt (mode 644 to 777)"],
+            },
+        }});
+        let ended: SessionEvent = serde_json::from_value(ended).unwrap();
+        let text = FactPrinter::default().text(&ended).unwrap();
+        assert!(text.contains("arbiter: done") && text.contains("work.txt (mode 644"), "{text}");
+    }
 }

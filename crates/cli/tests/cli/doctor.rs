@@ -60,3 +60,27 @@ fn what_keeps_coven_from_working_is_a_failure() {
     assert!(said.out.contains("2 things keep Coven from working."), "{}", said.out);
     fs::remove_file(home.path("home/.config/coven/config.yaml")).unwrap();
 }
+
+#[test]
+fn a_place_for_the_key_or_the_jobs_that_others_or_agents_can_write_is_told() {
+    let home = Home::new();
+    let open = home.path("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::create_dir_all(home.path("project/jobs")).unwrap();
+    let config = format!(
+        "sealKey: {}\njobsFolder: {}\n",
+        open.join("seal.key").display(),
+        home.path("project/jobs").display()
+    );
+    home.write("../home/.config/coven/config.yaml", &config);
+    let said = home.coven(&["doctor"]).code(1).out;
+    assert!(said.contains("open can be written by other users"), "{said}");
+    assert!(said.contains("jobs lies in this folder, where agents can write"), "{said}");
+    // The daemon does not begin with a key that could be anybody's.
+    let said = home.coven(&["ls"]);
+    assert_ne!(said.code, 0);
+    assert!(said.err.contains("can be written by other users"), "{}", said.err);
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    home.coven(&["ls"]).ok();
+}

@@ -241,3 +241,25 @@ async fn an_arbiter_that_only_looks_has_touched_nothing() {
     };
     assert_eq!(view.history.iter().filter(told).count(), usize::from(confines()));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_asks_for_confined_signals_tells_what_stays_open() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let definition = "name: confined\ndescription: One script.\nsteps:\n  - {name: one, type: script, \
+                      command: 'true', confine: signals}\n  - {name: two, type: script, command: 'true'}\n";
+    let id = orchestrator.execute_workflow(base.definition(definition)).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let of = |task: &str, text: &str| {
+        let is = |entry: &&HistoryEntry| {
+            entry.task.as_ref().is_some_and(|of| of.as_str() == task) && entry.text.contains(text)
+        };
+        view.history.iter().filter(is).count()
+    };
+    let scopes = coven_runtime::sandbox::scopes_signals();
+    assert_eq!(of("one", "signals and abstract sockets alone"), usize::from(scopes));
+    assert_eq!(of("one", "files, connections"), usize::from(scopes), "{:#?}", view.history);
+    assert_eq!(of("one", "was to be confined"), usize::from(!scopes));
+    assert_eq!(of("two", "confined"), 0);
+}

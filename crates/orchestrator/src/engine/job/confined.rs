@@ -203,10 +203,24 @@ impl JobDetails {
         HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
     }
 
+    /// Whether the kernel keeps a process without a sandbox from signalling others, where its step
+    /// asks for that.
+    fn is_scoped(&self) -> Option<bool> {
+        let is_asked = self.spec.sandbox == SandboxMode::Off
+            && self.spec.confine == Some(ConfineMode::Signals);
+        let record = || HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten();
+        is_asked.then(record).flatten()?.scoped
+    }
+
     /// What of its confinement is not enforced, if that is so.
     pub(super) fn exposure(&self, looked_at: Option<PictureSize>) -> Option<String> {
         if self.spec.sandbox == SandboxMode::Off {
-            return None;
+            let is_open = self.is_scoped() == Some(false);
+            return is_open.then(|| {
+                "it was to be confined, but this kernel does not keep it from signalling other \
+                 processes"
+                    .to_owned()
+            });
         }
         let mut reasons: Vec<String> = self.enforced().and_then(unenforced).into_iter().collect();
         if self.spec.sandbox == SandboxMode::ReadOnly {
@@ -227,7 +241,10 @@ impl JobDetails {
     /// nothing confines it, which is told as its exposure.
     pub(super) fn confinement(&self, looked_at: Option<PictureSize>) -> Option<JobConfinement> {
         if self.spec.sandbox == SandboxMode::Off {
-            return None;
+            let open = ["files", "connections", "sockets that are files"].map(str::to_owned);
+            let by = "Landlock, signals and abstract sockets alone".to_owned();
+            let is_scoped = self.is_scoped() == Some(true);
+            return is_scoped.then(|| JobConfinement { by, open: open.into(), compared: None });
         }
         let Some(Enforcement::Files { abi }) = self.enforced() else { return None };
         let compared = looked_at.map(|size| {
@@ -251,6 +268,7 @@ fn left_open(abi: i32, has_ports: bool) -> Vec<String> {
     };
     let always = [
         "reading everything but the state folder and ~/.ssh",
+        "the names of files in those",
         "sockets that are files",
         "UDP",
         "modes, owners, times and extended attributes of files",
