@@ -88,7 +88,7 @@ fn places(workflow: &WorkflowDetails) -> Vec<(String, String)> {
         places.push((format!("coven retry {name}"), "try what failed again".to_owned()));
     }
     let folder = format!("{}/.coven/sessions/{}", workflow.item.base_dir, workflow.item.id);
-    places.push((folder, "journal, tapes, outcomes".to_owned()));
+    places.push((folder, "journal, logs, session.json".to_owned()));
     places
 }
 
