@@ -13,8 +13,8 @@ use crate::connect::{self, block_on};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
-use crate::output;
 use crate::signals::{SignalEvent, SignalListener};
+use crate::{mirror, output};
 
 /// The adapter of plain programs, which have nothing to tell but their output.
 const SHELL_ADAPTER: &str = "shell";
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if arguments.target.task.is_some() || arguments.follow {
             let wanted = if arguments.follow { TaskFilter::Running } else { TaskFilter::Started };
             let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?;
-            return TaskLog::new(&client, &workflow, task, arguments).show().await;
+            return TaskLog::new(&client, &workflow, task, arguments)?.show().await;
         }
         let begun: Vec<&TaskItem> = workflow.tasks.iter().filter(|task| task.attempt > 0).collect();
         if begun.is_empty() {
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 let gap = if place > 0 { "\n" } else { "" };
                 output::line(&format!("{gap}==> {} <==", task.id))?;
             }
-            TaskLog::new(&client, &workflow, task, arguments).show().await?;
+            TaskLog::new(&client, &workflow, task, arguments)?.show().await?;
         }
         Ok(())
     })
@@ -95,9 +95,12 @@ impl<'a> TaskLog<'a> {
         workflow: &'a WorkflowDetails,
         task: &'a TaskItem,
         arguments: &'a Arguments,
-    ) -> Self {
-        let through = std::io::stdout().is_terminal().then(PassThrough::default);
-        Self { client, workflow, task, arguments, ended: true, through }
+    ) -> Result<Self> {
+        let mut through = None;
+        if arguments.raw && std::io::stdout().is_terminal() {
+            through = Some(PassThrough::to_print(mirror::clipboard()?));
+        }
+        Ok(Self { client, workflow, task, arguments, ended: true, through })
     }
 
     fn id(&self) -> &'a str {

@@ -104,7 +104,7 @@ impl ScreenMirror {
         match (self.painted.is_some(), types || self.fits()) {
             (true, true) => {
                 self.painted = None;
-                self.screen.dump()
+                PassThrough::new(self.clipboard).feed(&self.screen.dump())
             }
             (false, false) => {
                 self.painted = Some(Vec::new());

@@ -140,7 +140,7 @@ impl RecordingPlayer {
         let mut player = Self {
             keyboard,
             mirror,
-            through: PassThrough::new(clipboard),
+            through: PassThrough::to_print(clipboard),
             signals: SignalListener::listen()?,
             speed: arguments.speed,
             idle_limit: arguments.idle_limit.map(Into::into),

@@ -1,6 +1,7 @@
 //! One row of another terminal, cut to the columns there are.
 
 use coven_terminal::snapshot::{CellColor, CellStyle, ScreenRow, UnderlineStyle};
+use coven_terminal::through::is_direction_mark;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::PutText;
@@ -17,7 +18,7 @@ pub(super) fn painted(row: &ScreenRow, columns: usize) -> String {
             break;
         }
         put(&mut text, row, at, &mut pen);
-        text.push_str(piece);
+        text.extend(piece.chars().filter(|letter| !is_direction_mark(*letter)));
         at += width;
     }
     // What is coloured goes on behind the last letter.
@@ -114,6 +115,13 @@ mod tests {
         let bytes = "a\x1b[1;38;5;9;48;2;1;2;3mbold\x1b[4:3m漢字\x1b[0;7m \x1b[K\x1b[m";
         let (mut wide, mut narrow) = shown(bytes, 40);
         assert_eq!(wide.snapshot().rows()[0], narrow.snapshot().rows()[0]);
+    }
+
+    #[test]
+    fn what_turns_text_around_is_left_out() {
+        let mut wide = Screen::new(GridSize::new(40, 2));
+        wide.feed("a\u{202e}b\u{2066}".as_bytes());
+        assert_eq!(painted(&wide.snapshot().rows()[0], 40), "ab");
     }
 
     #[test]

@@ -193,55 +193,90 @@ fn on_a_terminal_only_our_own_colours_are_sent() {
     }
 }
 
-/// A home with an agent that writes the clipboard when Enter is pressed, and its session.
-fn clipboard_writer(config: &str) -> (Home, String) {
+/// A home with an agent that prints this (as `printf` reads it) when Enter is pressed, and its
+/// session.
+fn printing_agent(config: &str, printed: &str) -> (Home, String) {
     let home = Home::new();
     let file = |name: &str, text: &str| {
         let path = home.path("home/.config/coven").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     };
-    let script = "echo ready; read x; printf 'a\\033]52;c;b3duZWQ=\\007b copied\\n'; read x";
+    let script = format!("echo ready; read x; printf 'a{printed}b printed\\n'; read x");
     let modes = serde_json::json!({"interactive": {"baseArgs": ["-c", script], "usePty": true}});
     let adapter = serde_json::json!({"command": "/bin/sh", "modes": modes});
-    file("adapters/clip/config.json", &adapter.to_string());
+    file("adapters/printing/config.json", &adapter.to_string());
     file("config.yaml", config);
-    let name = home.coven(&["new", "clip", "--detach"]).ok().out.trim().to_owned();
+    let name = home.coven(&["new", "printing", "--detach"]).ok().out.trim().to_owned();
     until("the agent", || {
         home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"] == true
     });
     (home, name)
 }
 
-/// What a terminal gets on which an agent that writes the clipboard is attached and played.
-fn shown_to_a_terminal((home, name): &(Home, String)) -> String {
+/// What a terminal gets on which the agent is attached, played, and its exact output shown.
+fn shown_to_a_terminal((home, name): &(Home, String)) -> [String; 3] {
     let mut attached = home.terminal(&["attach", name]);
     attached.until_shows("ready");
     attached.send("\r");
-    attached.until_shows("ab copied");
+    attached.until_shows("ab printed");
     attached.send("\x1dd");
     attached.finish();
     let task = format!("{name}/agent");
-    let mut bytes = attached.bytes;
-    for args in
-        [&["play", &task, "--speed", "1000", "--idle-limit", "1ms"][..], &["logs", &task, "--raw"]]
-    {
-        let mut played = home.terminal(args);
-        played.finish();
-        assert!(String::from_utf8_lossy(&played.bytes).contains("copied"), "{args:?}");
-        bytes.extend(played.bytes);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let shown = |args: &[&str]| {
+        let mut terminal = home.terminal(args);
+        terminal.finish();
+        let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
+        assert!(text.contains("b printed"), "{args:?}: {text:?}");
+        text
+    };
+    [
+        String::from_utf8_lossy(&attached.bytes).into_owned(),
+        shown(&["play", &task, "--speed", "1000", "--idle-limit", "1ms"]),
+        shown(&["logs", &task, "--raw"]),
+    ]
 }
+
+/// As `printf` reads it.
+const CLIPBOARD: &str = r"\033]52;c;b3duZWQ=\007";
 
 #[test]
 fn an_agent_does_not_write_the_clipboard_of_whoever_looks_at_it() {
-    let shown = shown_to_a_terminal(&clipboard_writer(""));
-    assert!(!shown.contains("b3duZWQ="), "{shown:?}");
+    for shown in shown_to_a_terminal(&printing_agent("", CLIPBOARD)) {
+        assert!(!shown.contains("b3duZWQ="), "{shown:?}");
+    }
 }
 
 #[test]
 fn an_agent_writes_the_clipboard_where_the_user_allows_it() {
-    let shown = shown_to_a_terminal(&clipboard_writer("agentClipboard: true\n"));
-    assert!(shown.contains("\x1b]52;c;b3duZWQ=\x07"), "{shown:?}");
+    for shown in shown_to_a_terminal(&printing_agent("agentClipboard: true\n", CLIPBOARD)) {
+        assert!(shown.contains("\x1b]52;c;b3duZWQ=\x07"), "{shown:?}");
+    }
+}
+
+#[test]
+fn an_agent_does_not_make_the_terminal_of_whoever_looks_at_it_type() {
+    let queries = [
+        r"\005",
+        r"\033[c",
+        r"\033[6n",
+        r"\033[?996n",
+        r"\033[?2026$p",
+        r"\033[>0q",
+        r"\033[?u",
+        r"\033[18t",
+        r"\033]11;?\007",
+        r"\033P$qm\033\\",
+        r"\033P+q436f\033\\",
+    ];
+    // The text that is turned around is that of U+202E in UTF-8.
+    let printed = format!("{}\\342\\200\\256", queries.concat().replace('%', "%%"));
+    for shown in shown_to_a_terminal(&printing_agent("", &printed)) {
+        for query in queries {
+            let query = query.replace(r"\033", "\x1b").replace(r"\007", "\x07");
+            let query = query.replace(r"\005", "\x05").replace(r"\\", r"\");
+            assert!(!shown.contains(&query), "{query:?} in {shown:?}");
+        }
+        assert!(!shown.contains('\u{202e}'), "{shown:?}");
+    }
 }
