@@ -29,7 +29,7 @@ pub mod transcript;
 
 pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};
-pub use loader::{AdapterConfigLoader, AdapterFolders, LoadError};
+pub use loader::{AdapterConfigLoader, AdapterFolders, LAUNCH_KEYS, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
 pub use rules::{LineView, ScreenRules};
 pub use sniffer::ScreenSniffer;

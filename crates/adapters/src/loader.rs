@@ -29,6 +29,10 @@ pub use error::LoadError;
 /// The file in an adapter's folder.
 pub const CONFIG_FILE: &str = "config.json";
 
+/// The keys of an adapter file that say how its program is started.
+pub const LAUNCH_KEYS: [&str; 8] =
+    ["command", "versionArgs", "env", "modes", "permissions", "model", "autoPolicy", "resume"];
+
 /// Where what is known about an adapter comes from, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AdapterLayer {

@@ -122,9 +122,14 @@ pub struct FolderTrust {
     /// The digest of what it brings along now; nothing if it brings nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The files that count: everything below grimoires and adapters, the policy, and programs of
-    /// the project that adapters start.
+    /// The files that count: everything below grimoires and adapters, the policy, and files of the
+    /// project that adapters start or name.
     pub files: Vec<String>,
+    /// Paths of the project that adapters name and that do not count: folders, files that are too
+    /// large or not there, and what a text such as a command for a shell names. What is there when
+    /// an adapter runs is what it uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncovered: Vec<String>,
     /// Who else can write to the folder, if another user can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owners: Option<String>,

@@ -25,8 +25,10 @@ const MAX_SHOWN_LINES: usize = 1000;
 
 Grimoires can run commands and adapters can start programs. What is agreed to is exactly what
 is shown: it is copied, and only the copy is used. When a file changes, the difference is shown
-and the change is not used until you agree again. What the commands of a step run of the project
-(its Makefile, its scripts) is not covered.")]
+and the change is not used until you agree again. Files of the project that an adapter names as its
+command, an argument or a variable are covered too. What the commands of a step run of the project
+(its Makefile, its scripts) is not covered, nor what a command for a shell in an adapter names;
+the latter is listed.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.
@@ -162,7 +164,7 @@ fn contents(standing: &FolderTrust, limit: usize) -> String {
             FileChangeKind::Added | FileChangeKind::Unchanged => "new",
         };
         let program = if change.executable { ", can be run" } else { "" };
-        let name = output::one_line(&change.path);
+        let name = output::visible(&change.path);
         text.put(format!("  {name} ({what}{program})\n"));
         let Some(shown) = &change.text else {
             if change.kind != FileChangeKind::Removed {
@@ -182,6 +184,12 @@ fn contents(standing: &FolderTrust, limit: usize) -> String {
     let same = changes.iter().filter(|change| change.kind == FileChangeKind::Unchanged).count();
     if same > 0 {
         text.put(format!("  {same} other files are as they were\n"));
+    }
+    for path in &standing.uncovered {
+        let path = output::visible(path);
+        text.put(format!(
+            "  {path} is used by an adapter and not covered: as it is then, it runs\n"
+        ));
     }
     if hidden > 0 {
         text.put(format!("  … and {hidden} more lines: coven trust --show | less\n"));

@@ -51,11 +51,30 @@ impl TrustedFiles {
         self.files.get(within).map(Vec::as_slice)
     }
 
-    /// Where the copy of a file is that a text names, by a path within the project or on the disk.
-    pub fn copied(&self, text: &str) -> Option<PathBuf> {
-        let within = path_within(&self.base_dir, text)?;
-        self.files.contains_key(&within).then(|| self.copy.join(within))
+    /// The text with the path of a trusted file in it replaced by that of its copy, if the text
+    /// names one as [`named_path`] reads it.
+    pub fn naming_copy(&self, text: &str) -> Option<String> {
+        let (before, within) = named_path(&self.base_dir, text)?;
+        let copy = self.copy.join(&within);
+        let copy = self.files.contains_key(&within).then_some(copy.to_str()?)?;
+        Some(format!("{before}{copy}"))
     }
+}
+
+/// The file of a project that an argument or a variable may name, and what stands before its path:
+/// `tools/run.sh`, `run.sh`, `--config=tools/a.toml`, `@tools/arguments`. A name without a slash
+/// counts if it has an ending, because without one it is rather a word such as `run`.
+pub fn named_path<'a>(base_dir: &Path, text: &'a str) -> Option<(&'a str, PathBuf)> {
+    let (before, path) = match text.find('=') {
+        Some(at) if text.starts_with('-') => text.split_at(at + 1),
+        _ if text.starts_with('@') => text.split_at(1),
+        _ => ("", text),
+    };
+    if path.contains('/') {
+        return Some((before, path_within(base_dir, path)?));
+    }
+    let is_name = !path.starts_with(['-', '.']) && path.contains('.');
+    is_name.then(|| (before, PathBuf::from(path)))
 }
 
 /// The path within a project that a text names, if it is a path that does not leave the project.
@@ -86,6 +105,21 @@ pub fn path_within(base_dir: &Path, text: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_that_names_a_trusted_file_names_its_copy() {
+        let files = ["tools/run.sh", "main.py", "run"].map(|name| (PathBuf::from(name), vec![]));
+        let trusted = TrustedFiles::new("/project", "/copy", files.into());
+        let naming = |text| trusted.naming_copy(text);
+        assert_eq!(naming("tools/run.sh").as_deref(), Some("/copy/tools/run.sh"));
+        assert_eq!(naming("/project/tools/run.sh").as_deref(), Some("/copy/tools/run.sh"));
+        assert_eq!(naming("main.py").as_deref(), Some("/copy/main.py"));
+        assert_eq!(naming("--rc=./tools/run.sh").as_deref(), Some("--rc=/copy/tools/run.sh"));
+        assert_eq!(naming("@tools/run.sh").as_deref(), Some("@/copy/tools/run.sh"));
+        for other in ["run", "tools/other.sh", ". tools/run.sh", "-main.py", "a=main.py"] {
+            assert_eq!(naming(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_path_counts_only_within_the_project() {

@@ -54,6 +54,7 @@ mod trust;
 mod trust_changes;
 mod trust_copy;
 mod trust_inventory;
+mod trust_paths;
 mod trust_store;
 mod unattended;
 mod versions;

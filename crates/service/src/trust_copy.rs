@@ -169,7 +169,7 @@ mod tests {
         let (copies, digest) = (place.copies(), inventory.digest.clone().unwrap());
         copies.keep(&inventory, &place.base()).unwrap();
         let files = copies.read(&digest, &place.base()).unwrap();
-        let program = files.copied("./bin/agent").unwrap();
+        let program = PathBuf::from(files.naming_copy("./bin/agent").unwrap());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(
             (mode(&copies.folder), mode(&copies.path(&digest)), mode(&program)),

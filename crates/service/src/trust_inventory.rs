@@ -1,8 +1,8 @@
 //! What a folder brings along that needs trust: which files count, and the digest of them all.
 //!
 //! Everything below `.coven/adapters` and `.coven/grimoires` counts, whatever its name, because an
-//! adapter can run or read any file beside it; so do the policy, the configuration, and the program
-//! of an adapter that is a path within the project.
+//! adapter can run or read any file beside it; so do the policy, the configuration, and the files
+//! of the project that an adapter starts or names (see `trust_paths`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,8 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use coven_folder::read_plain_file;
-use coven_notation::path_within;
 use sha2::{Digest as _, Sha256};
+
+use crate::trust_paths::LaunchTexts;
 
 /// How many files may count. A person would not read more than this before agreeing to it.
 const MAX_FILES: usize = 5000;
@@ -49,6 +50,8 @@ pub(crate) struct TrustInventory {
     pub(crate) files: BTreeMap<PathBuf, TrustFileContent>,
     /// The digest of their names and contents; nothing if there are none.
     pub(crate) digest: Option<String>,
+    /// What adapters name of the project and what does not count.
+    pub(crate) uncovered: Vec<String>,
 }
 
 impl TrustInventory {
@@ -69,13 +72,22 @@ impl TrustInventory {
         for path in found {
             take(root, path, &mut files, &mut bytes)?;
         }
-        for path in programs(&files, base_dir) {
-            if !files.contains_key(&path) && root.join(&path).is_file() {
+        let launches = launches(&files);
+        let programs = launches.iter().filter_map(|launch| launch.program(base_dir));
+        let programs = programs.filter(|path| root.join(path).is_file());
+        let named = launches.iter().flat_map(|launch| launch.files(root, base_dir));
+        for path in programs.chain(named) {
+            if !files.contains_key(&path) {
                 take(root, path, &mut files, &mut bytes)?;
             }
         }
+        let mut uncovered = BTreeSet::new();
+        for launch in &launches {
+            launch.tell_uncovered(base_dir, |path| files.contains_key(path), &mut uncovered);
+        }
+        let uncovered = uncovered.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let digest = (!files.is_empty()).then(|| digest(&files));
-        Ok(Self { files, digest })
+        Ok(Self { files, digest, uncovered })
     }
 
     /// The names of the files, for people.
@@ -120,7 +132,7 @@ fn take(
 
 fn too_large() -> io::Error {
     io::Error::other(
-        "the files that need trust (`.coven/` and the programs of its adapters) have more than 64 MiB",
+        "the files that need trust (`.coven/` and what its adapters name) have more than 64 MiB",
     )
 }
 
@@ -159,14 +171,10 @@ fn walk(root: &Path, folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>)
     Ok(())
 }
 
-/// The programs that adapters start by a path within the project.
-fn programs(files: &BTreeMap<PathBuf, TrustFileContent>, base_dir: &Path) -> Vec<PathBuf> {
+/// How the adapters among these files start their programs.
+fn launches(files: &BTreeMap<PathBuf, TrustFileContent>) -> Vec<LaunchTexts> {
     let configs = files.iter().filter(|(path, _)| {
         path.starts_with(FOLDERS[0]) && path.file_name().is_some_and(|name| name == "config.json")
     });
-    let program = |(_, file): (&PathBuf, &TrustFileContent)| {
-        let config: serde_json::Value = serde_json::from_slice(&file.content).ok()?;
-        path_within(base_dir, config.get("command")?.as_str()?)
-    };
-    configs.filter_map(program).collect()
+    configs.filter_map(|(_, file)| LaunchTexts::read(&file.content)).collect()
 }

@@ -124,6 +124,7 @@ impl TrustStore {
             base_dir: base_dir.display().to_string(),
             state,
             files: inventory.names(),
+            uncovered: inventory.uncovered,
             digest: inventory.digest,
             owners: (!owners.is_user_alone()).then(|| owners.to_string()),
             changes,

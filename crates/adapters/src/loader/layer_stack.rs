@@ -8,8 +8,8 @@ use coven_notation::{FileProblem, ProblemReport, SourceFile, TrustedFiles};
 use serde_json::Value;
 
 use super::{
-    AdapterConfigLoader, AdapterLayer, ConfigOrigin, LayerAccess, LoadError, LoadedAdapter,
-    OriginStatus,
+    AdapterConfigLoader, AdapterLayer, ConfigOrigin, LAUNCH_KEYS, LayerAccess, LoadError,
+    LoadedAdapter, OriginStatus,
 };
 use crate::config::{Config, merge};
 
@@ -136,14 +136,10 @@ impl<'a> LayerStack<'a> {
     }
 }
 
-/// The keys of an adapter file that become the command line of its program.
-const COMMAND_LINE_KEYS: [&str; 7] =
-    ["command", "versionArgs", "modes", "permissions", "model", "autoPolicy", "resume"];
-
-/// Makes a command and arguments that name trusted files of the project name their copies, so that
-/// a job that may edit the project cannot exchange what runs.
+/// Makes a command, arguments and variables that name trusted files of the project name their
+/// copies, so that a job that may edit the project cannot exchange what runs.
 fn run_from_copy(config: &mut Value, files: &TrustedFiles) {
-    for key in COMMAND_LINE_KEYS {
+    for key in LAUNCH_KEYS {
         if let Some(value) = config.get_mut(key) {
             name_copies(value, files);
         }
@@ -153,8 +149,7 @@ fn run_from_copy(config: &mut Value, files: &TrustedFiles) {
 fn name_copies(value: &mut Value, files: &TrustedFiles) {
     match value {
         Value::String(text) => {
-            if let Some(copy) = files.copied(text).and_then(|path| path.to_str().map(str::to_owned))
-            {
+            if let Some(copy) = files.naming_copy(text) {
                 *text = copy;
             }
         }

@@ -47,9 +47,9 @@ fn what_changed_since_is_shown_as_a_difference_that_cannot_act_on_the_terminal()
     home.write(".coven/adapters/mine/notes", "kept\n");
     home.coven(&["trust", "--yes"]).ok();
     home.write(".coven/grimoires/mine.yaml", &MINE.replace("true", "\x1b[2Jfalse\u{202e}"));
-    home.write(".coven/adapters/mine/run\x1b[31m.sh", "echo hello\n");
+    home.write(".coven/adapters/mine/run\n\x1b[31m.sh", "echo hello\n");
     assert_snapshot!(home.said(&["trust", "--show"]), @r"
-      .coven/adapters/mine/run.sh (new)
+      .coven/adapters/mine/run␊␛[31m.sh (new)
         echo hello
       .coven/grimoires/mine.yaml (changed)
         @@ -1,4 +1,4 @@

@@ -90,6 +90,54 @@ fn a_step_cannot_exchange_the_program_of_an_adapter_elsewhere_in_the_project() {
 }
 
 #[test]
+fn a_step_cannot_exchange_a_script_elsewhere_in_the_project_that_an_adapter_names() {
+    for arguments in [&["tools/run.sh"][..], &["./tools/run.sh"], &["--", "run.sh"]] {
+        let home = Home::new();
+        let file = arguments.last().unwrap();
+        home.write(".coven/adapters/mine/config.json", &adapter("sh", arguments));
+        home.write(file, GOOD);
+        exchanged(&home, file, EVIL);
+    }
+}
+
+/// A byte order mark is no reason to read an adapter in another way than the loader does.
+#[test]
+fn a_step_cannot_exchange_a_script_that_an_adapter_names_behind_a_byte_order_mark() {
+    let home = Home::new();
+    let config = format!("\u{feff}{}", adapter("sh", &["tools/run.sh"]));
+    home.write(".coven/adapters/mine/config.json", &config);
+    home.write("tools/run.sh", GOOD);
+    exchanged(&home, "tools/run.sh", EVIL);
+}
+
+#[test]
+fn a_step_cannot_exchange_a_file_that_a_variable_of_an_adapter_names() {
+    let home = Home::new();
+    let mut config: serde_json::Value =
+        serde_json::from_str(&adapter("bash", &["-c", "true"])).unwrap();
+    config["env"] = json!({"set": {"BASH_ENV": "tools/env.sh"}});
+    home.write(".coven/adapters/mine/config.json", &config.to_string());
+    home.write("tools/env.sh", GOOD);
+    exchanged(&home, "tools/env.sh", EVIL);
+}
+
+#[test]
+fn what_a_command_for_a_shell_in_an_adapter_names_is_told_before_a_person_agrees() {
+    let home = Home::new();
+    let config = adapter("sh", &["-c", ". tools/run.sh", "tools/later.sh"]);
+    home.write(".coven/adapters/mine/config.json", &config);
+    home.write("tools/run.sh", GOOD);
+    for said in [home.coven(&["trust"]).code(1).err, home.coven(&["trust", "--show"]).ok().out] {
+        for file in ["tools/run.sh", "tools/later.sh"] {
+            assert!(
+                said.contains(&format!("{file} is used by an adapter and not covered")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_script_beside_an_adapter_that_changed_after_it_was_trusted_does_not_run() {
     let home = Home::new();
     let command = ".coven/adapters/mine/run.sh";
