@@ -13,8 +13,8 @@ fuzz_target!(|text: &str| {
     let mut policy = || parts.next().and_then(|text| read(text));
     let (user, project) = (policy(), policy());
     let excerpt: Vec<String> = parts.next().unwrap_or(text).lines().map(str::to_owned).collect();
-    let alone = EffectivePolicies { user: user.clone(), project: None };
-    let both = EffectivePolicies { user, project };
+    let alone = EffectivePolicies { user: user.clone(), ..EffectivePolicies::default() };
+    let both = EffectivePolicies { user, project, unreadable: false };
     for kind in
         [AwaitingKind::Approval, AwaitingKind::Question, AwaitingKind::Choice, AwaitingKind::Dialog]
     {

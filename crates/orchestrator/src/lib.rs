@@ -46,7 +46,9 @@ pub use engine::{
 pub use error::{ExecuteError, ImportFailed, OpenError, RequestError};
 pub use event::{EventSubscription, FeedEvent, LiveEvent, PublishedEvent};
 pub use feed::{Feed, FeedItem, FeedSubscription};
-pub use options::{DEFAULT_SLOTS, NewSession, Options, ProjectTrust, SessionContent};
+pub use options::{
+    DEFAULT_SLOTS, NewSession, Options, PolicyRefresh, PolicySink, ProjectTrust, SessionContent,
+};
 pub use orchestrator::{Archive, Orchestrator, PostedEvent, PostedOutcome, TaskAccess};
 pub use snapshot::{SessionSnapshot, TaskSnapshot};
 pub use state::blocking::blocking;

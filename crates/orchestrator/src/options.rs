@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,32 @@ pub struct ProjectTrust {
     pub unchanged: bool,
 }
 
+/// Takes policies that are other than those before.
+pub type PolicySink<'a> = &'a dyn Fn(EffectivePolicies);
+
+/// Reads the files of the policies and hands the policies on if they are other than the last time.
+/// It hands them on before anything else can read them anew, so that older ones never replace
+/// newer ones.
+#[derive(Clone)]
+pub struct PolicyRefresh(Arc<dyn Fn(PolicySink<'_>) + Send + Sync>);
+
+impl PolicyRefresh {
+    /// Policies that are read by this, which may block.
+    pub fn new(read: impl Fn(PolicySink<'_>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(crate) fn run(&self, sink: PolicySink<'_>) {
+        (self.0)(sink);
+    }
+}
+
+impl fmt::Debug for PolicyRefresh {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PolicyRefresh").finish_non_exhaustive()
+    }
+}
+
 /// What an orchestrator is made with.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -60,6 +87,9 @@ pub struct Options {
     pub admission: AdmissionQueue,
     /// Which questions are answered without a person.
     pub policies: EffectivePolicies,
+    /// Looks at the files of the policies again, before each question is decided. Without it the
+    /// policies stay until others are set.
+    pub policy_refresh: Option<PolicyRefresh>,
     /// The adapter for steps that name none.
     pub default_adapter: Option<String>,
     /// The program that holds the locks, named in the error of another one that finds them taken.
@@ -95,6 +125,7 @@ impl Options {
             trust: ProjectTrust::default(),
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: EffectivePolicies::default(),
+            policy_refresh: None,
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
             feed: Feed::in_memory(),

@@ -119,9 +119,17 @@ pub struct EffectivePolicies {
     pub user: Option<Policy>,
     /// The project's, when the project is trusted.
     pub project: Option<Policy>,
+    /// Whether one of them cannot be read. A rule that denies may be in it, so a person is asked
+    /// about everything, also what a rule of the session or of an adapter would answer.
+    pub unreadable: bool,
 }
 
 impl EffectivePolicies {
+    /// The policies where one of them cannot be read.
+    pub fn unreadable() -> Self {
+        Self { unreadable: true, ..Self::default() }
+    }
+
     /// Every rule of both policies, the user's first.
     pub fn rules(&self) -> impl Iterator<Item = (PolicyLayer, &RuleName)> {
         let layers = [(PolicyLayer::User, &self.user), (PolicyLayer::Project, &self.project)];

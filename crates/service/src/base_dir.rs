@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use coven_api::ProblemCode;
 use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::disk_wait::Permit;
-use coven_orchestrator::{Archive, Options, Orchestrator, ProjectTrust};
+use coven_orchestrator::{Archive, Options, Orchestrator, PolicyRefresh, ProjectTrust};
 use coven_policy::EffectivePolicies;
 use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
@@ -46,7 +46,7 @@ pub(crate) struct BaseDirectory {
     /// Why it could not be opened.
     problem: Mutex<Option<String>>,
     trusted: AtomicBool,
-    applied: Mutex<AppliedPolicies>,
+    applied: Arc<Mutex<AppliedPolicies>>,
 }
 
 /// What the orchestrator was told last.
@@ -54,6 +54,17 @@ pub(crate) struct BaseDirectory {
 struct AppliedPolicies {
     trust: ProjectTrust,
     policies: PolicyFiles,
+}
+
+impl AppliedPolicies {
+    /// The policies, if they are other than the last time. Reads files and blocks.
+    fn changed(&mut self) -> Option<EffectivePolicies> {
+        let read = self.policies.changed(self.trust.files.as_deref())?;
+        Some(read.unwrap_or_else(|problem| {
+            tracing::warn!("everything is asked: {problem}");
+            EffectivePolicies::unreadable()
+        }))
+    }
 }
 
 /// Held by the task that opens a base directory.
@@ -81,7 +92,7 @@ impl BaseDirectory {
             open: RwLock::default(),
             problem: Mutex::default(),
             trusted: AtomicBool::new(false),
-            applied: Mutex::new(applied),
+            applied: Arc::new(Mutex::new(applied)),
         }
     }
 
@@ -279,6 +290,11 @@ impl BaseDirectory {
         options.retention = config.retention();
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
         options.policies = self.first_policies(context, project);
+        let applied = self.applied.clone();
+        options.policy_refresh = Some(PolicyRefresh::new(move |sink| {
+            let mut applied = applied.lock();
+            applied.changed().into_iter().for_each(sink);
+        }));
         Ok(Orchestrator::open(options).await?)
     }
 
@@ -287,16 +303,8 @@ impl BaseDirectory {
         let mut applied = self.applied.lock();
         applied.policies = PolicyFiles::new(&context.places.config_dir, &self.path)
             .with_accepted(context.places.accepted_policy());
-        let read = applied.policies.changed(trust.files.as_deref());
         applied.trust = trust;
-        read.map(|read| self.or_none(read)).unwrap_or_default()
-    }
-
-    fn or_none(&self, read: Result<EffectivePolicies, String>) -> EffectivePolicies {
-        read.unwrap_or_else(|problem| {
-            tracing::warn!(base = %self.path.display(), "everything is asked: {problem}");
-            EffectivePolicies::default()
-        })
+        applied.changed().unwrap_or_default()
     }
 
     /// Takes note of whether what it brings along may be used, and tells its orchestrator that and
@@ -306,12 +314,12 @@ impl BaseDirectory {
         let Some(orchestrator) = self.now() else { return };
         let project = context.trust.project(&self.path, trust);
         let mut applied = self.applied.lock();
-        if let Some(read) = applied.policies.changed(project.files.as_deref()) {
-            orchestrator.set_policies(self.or_none(read));
-        }
         if applied.trust != project {
             applied.trust = project.clone();
             orchestrator.set_trust(project);
+        }
+        if let Some(policies) = applied.changed() {
+            orchestrator.set_policies(policies);
         }
     }
 

@@ -82,7 +82,7 @@ impl PolicyFiles {
         let read = || {
             let user = user_policy_of(&self.user, user?, accepted.as_deref())?;
             let project = project.map(|bytes| parsed(&self.project, bytes)).transpose()?;
-            Ok(EffectivePolicies { user, project })
+            Ok(EffectivePolicies { user, project, unreadable: false })
         };
         Some(read())
     }
@@ -236,7 +236,7 @@ fn save_rule(
 /// The rule of a policy that decides about a command before the rule for it does.
 fn decided_before(text: &str, rule: &SessionRule) -> Option<String> {
     let user = Policy::read(&SourceFile::new("policy.yaml", text)).ok();
-    let policies = EffectivePolicies { user, project: None };
+    let policies = EffectivePolicies { user, ..EffectivePolicies::default() };
     let action = AskedAction { command: Some(rule.command.clone()), ..AskedAction::default() };
     let excerpt: Vec<String> = rule.command.lines().map(str::to_owned).collect();
     let decision = policies.decide(&AgentQuestion {

@@ -15,7 +15,7 @@ use coven_model::{ContentDigest, InterventionChoice};
 use serde_json::{Value, json};
 
 use crate::expect::ExpectedOutput;
-use crate::input::{ScreenObservation, SessionInput};
+use crate::input::{QuestionRuling, ScreenObservation, SessionInput};
 use crate::plan::{OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 use crate::view::{SessionViewBuilder, plan_view};
@@ -114,7 +114,10 @@ fn stages() -> TestRun {
     } = asks("a", 1, 4, "Allow cat?")
     {
         let decision = InterventionDecision::new(InterventionChoice::Approve, "policy: reads");
-        let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
+        let what = ScreenObservation::Awaiting {
+            question,
+            ruling: QuestionRuling::Decided(Box::new(decision)),
+        };
         told.tell(SessionInput::Observed { job, seen: 4, what });
     }
     told.tell(asks("b", 1, 1, "Trust?"));

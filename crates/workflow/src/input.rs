@@ -133,11 +133,7 @@ pub struct SessionSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ScreenObservation {
     /// The agent asks something.
-    Awaiting {
-        question: ObservedQuestion,
-        /// The answer, where a policy has one; then no intervention is opened.
-        decided: Option<Box<InterventionDecision>>,
-    },
+    Awaiting { question: ObservedQuestion, ruling: QuestionRuling },
     /// The agent works; whatever it asked, it does not ask any more.
     Working,
     /// The agent is ready for a message.
@@ -147,6 +143,18 @@ pub enum ScreenObservation {
         /// What it answered, where that is known.
         output: Option<String>,
     },
+}
+
+/// What the policies say about a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum QuestionRuling {
+    /// They have the answer, so no intervention is opened.
+    Decided(Box<InterventionDecision>),
+    /// They have none; a rule of the session may.
+    #[default]
+    Undecided,
+    /// A person is to decide, whatever rules there are.
+    AskPerson,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -17,7 +17,9 @@ use crate::condition::Condition;
 use crate::decide::decide;
 use crate::expect::ExpectedOutput;
 use crate::fold::{fold, fold_all};
-use crate::input::{ObservedQuestion, ScreenObservation, SessionInput, SessionSpec};
+use crate::input::{
+    ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec,
+};
 use crate::plan::{
     AgentSpec, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
     StepAction, WorkflowPlan,
@@ -184,7 +186,7 @@ pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionIn
         action: coven_model::AskedAction::default(),
         digest: ContentDigest::of_bytes(what.as_bytes()),
     };
-    let what = ScreenObservation::Awaiting { question, decided: None };
+    let what = ScreenObservation::Awaiting { question, ruling: QuestionRuling::Undecided };
     SessionInput::Observed { job: job(task, attempt), seen, what }
 }
 

@@ -73,7 +73,7 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
         return Err(CommandFailure::failed("there is no policy, so every question is asked")
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
-    Ok(EffectivePolicies { user, project })
+    Ok(EffectivePolicies { user, project, unreadable: false })
 }
 
 /// What was asked before: of one session, or of the newest.

@@ -133,6 +133,52 @@ fn a_rule_that_denies_wins() {
     assert!(!home.path("project/X").exists());
 }
 
+/// Lets an agent ask for what was approved for always, after this was done to its policies; what is
+/// asked then, and what was decided.
+fn asks_again_after(home: &Home, change: impl FnOnce()) -> (String, Vec<(String, String)>) {
+    let name = home.asking("approve touch X; approve echo b; approve touch X; say Done.");
+    always(home, &name, &[]).ok();
+    blocks(home, &name);
+    fs::remove_file(home.path("project/X")).unwrap();
+    change();
+    home.coven(&["approve", &name]).ok();
+    blocks(home, &name);
+    assert!(!home.path("project/X").exists());
+    (asked(home, &name), decisions(home, &name))
+}
+
+const DENY: &str = "version: 2\nrules:\n  - {name: no, matches: touch, decision: deny}\n";
+
+#[test]
+fn a_policy_that_is_written_while_an_agent_works_denies_what_was_approved_for_always() {
+    let home = Home::new();
+    let (_, decided) = asks_again_after(&home, || {
+        fs::create_dir_all(policy_path(&home).parent().unwrap()).unwrap();
+        fs::write(policy_path(&home), DENY).unwrap();
+    });
+    assert_eq!(decided[2], ("deny".to_owned(), "policy:user:no".to_owned()), "{decided:?}");
+}
+
+#[test]
+fn a_policy_of_the_project_that_is_trusted_while_an_agent_works_denies_it_too() {
+    let home = Home::new();
+    let (_, decided) = asks_again_after(&home, || {
+        home.write(".coven/policy.yaml", DENY);
+        home.coven(&["trust", "--yes"]).ok();
+    });
+    assert_eq!(decided[2], ("deny".to_owned(), "policy:project:no".to_owned()), "{decided:?}");
+}
+
+#[test]
+fn while_a_policy_cannot_be_read_nothing_is_approved_by_a_rule_of_the_session() {
+    let home = Home::new();
+    let (asked, _) = asks_again_after(&home, || {
+        fs::create_dir_all(policy_path(&home).parent().unwrap()).unwrap();
+        fs::write(policy_path(&home), "version: 2\nrules: {\n").unwrap();
+    });
+    assert_eq!(asked, "touch X");
+}
+
 #[test]
 fn what_cannot_be_taken_apart_is_approved_once_and_not_for_always() {
     let home = Home::new();

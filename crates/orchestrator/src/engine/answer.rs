@@ -6,9 +6,25 @@ use coven_model::{HandlerName, InterventionChoice};
 use coven_policy::{AgentAutomation, AgentQuestion, EffectivePolicies};
 use coven_runner::AnswerAction;
 use coven_terminal::keys::KeyPress;
+use coven_workflow::input::QuestionRuling;
 
-/// What the policies say about a question; nothing if a person is to be asked.
+/// What the policies say about a question.
 pub(super) fn decide(
+    policies: &EffectivePolicies,
+    adapter: &dyn AgentAdapter,
+    automatic: bool,
+    question: &coven_runner::ScreenQuestion,
+) -> QuestionRuling {
+    if policies.unreadable {
+        return QuestionRuling::AskPerson;
+    }
+    match decision(policies, adapter, automatic, question) {
+        Some(decision) => QuestionRuling::Decided(Box::new(decision)),
+        None => QuestionRuling::Undecided,
+    }
+}
+
+fn decision(
     policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
     automatic: bool,

@@ -19,7 +19,8 @@ use tokio::sync::mpsc;
 
 use super::admission::{AdmissionQueue, QueueMember};
 use super::job::{EarlierAttempt, JobHandle, LivePublisher, RunningJob};
-use crate::options::Options;
+use crate::blocking;
+use crate::options::{Options, PolicyRefresh};
 use crate::state::SessionFiles;
 
 /// The domain in which jobs are started: a holder has each process, and outlives us.
@@ -38,6 +39,7 @@ pub(super) struct ExecutorContext {
     /// What agents there are, and who answers them: both may change while sessions run.
     registry: RwLock<Arc<AdapterRegistry>>,
     policies: RwLock<Arc<EffectivePolicies>>,
+    policy_refresh: Option<PolicyRefresh>,
     /// Where processes are started. The default is the holder's.
     pub(super) domains: DomainRegistry,
     pub(super) program: PathBuf,
@@ -63,6 +65,7 @@ impl WorkflowExecutor {
         let shared = ExecutorContext {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
+            policy_refresh: options.policy_refresh.clone(),
             domains,
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
@@ -102,8 +105,12 @@ impl WorkflowExecutor {
         self.registry().trusted_copy().map(Path::to_owned)
     }
 
-    /// Who answers without a person, as it is now.
-    pub(super) fn policies(&self) -> Arc<EffectivePolicies> {
+    /// Who answers without a person, as it is now: the files are looked at again.
+    pub(super) async fn current_policies(&self) -> Arc<EffectivePolicies> {
+        if let Some(refresh) = self.shared.policy_refresh.clone() {
+            let executor = self.clone();
+            blocking(move || refresh.run(&|policies| executor.set_policies(policies))).await;
+        }
         self.shared.policies.read().clone()
     }
 

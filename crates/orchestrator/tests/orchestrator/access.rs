@@ -157,7 +157,8 @@ async fn open_questions_of_all_sessions_come_oldest_first_and_decided_ones_stay_
     // From now on a rule answers what agents ask.
     let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
     let policy = Policy::read(&SourceFile::new("policy.yaml", policy)).unwrap();
-    orchestrator.set_policies(EffectivePolicies { user: Some(policy), project: None });
+    orchestrator
+        .set_policies(EffectivePolicies { user: Some(policy), ..EffectivePolicies::default() });
     decide(&orchestrator, &older, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &first).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);

@@ -22,7 +22,7 @@ fn added(policy: &str, command: &str) -> Result<String, AddRuleError> {
 /// What a policy decides about a command.
 fn decided(policy: &str, command: &str) -> String {
     let user = Policy::read(&SourceFile::new("policy.yaml", policy)).unwrap();
-    let policies = EffectivePolicies { user: Some(user), project: None };
+    let policies = EffectivePolicies { user: Some(user), ..EffectivePolicies::default() };
     let excerpt = [command.to_owned()];
     let decision = policies.decide(&AgentQuestion {
         adapter: "demo",

@@ -14,7 +14,7 @@ fn policy(rules: &str) -> Policy {
 }
 
 fn user(rules: &str) -> EffectivePolicies {
-    EffectivePolicies { user: Some(policy(rules)), project: None }
+    EffectivePolicies { user: Some(policy(rules)), ..EffectivePolicies::default() }
 }
 
 const NOTHING_KNOWN: AskedAction =
@@ -122,7 +122,11 @@ fn a_project_can_make_the_users_word_stricter_and_nothing_else() {
     let rule = |word: &str| Some(policy(&format!("- {{decision: {word}}}\n")));
     let table = words[..5].iter().flat_map(|user| {
         words.iter().filter(|project| **project != "{answer: mine}").map(move |project| {
-            let policies = EffectivePolicies { user: rule(user), project: rule(project) };
+            let policies = EffectivePolicies {
+                user: rule(user),
+                project: rule(project),
+                ..EffectivePolicies::default()
+            };
             let decision = policies.decide(&AgentQuestion { action: &tool("edit"), ..APPROVAL });
             let layer = decision.layer.unwrap();
             format!("{user:15} {project:17} -> {} ({layer})", decision.ruling)
@@ -166,6 +170,7 @@ fn no_project_allows_or_answers_what_the_user_denies_or_wants_to_be_asked() {
                 project: Some(policy(&format!(
                     "- {{name: all, adapter: claude, kind: approval, matches: rm, decision: {lax}}}\n"
                 ))),
+                ..EffectivePolicies::default()
             };
             let excerpt = ["rm -rf /".to_owned()];
             let decision = policies.decide(&AgentQuestion { excerpt: &excerpt, ..APPROVAL });
@@ -180,6 +185,7 @@ fn a_project_decides_what_the_user_has_said_nothing_about() {
     let policies = EffectivePolicies {
         user: Some(policy("- {matches: rm, decision: deny}\n")),
         project: Some(policy("- {name: tests, command: cargo test, decision: allow}\n")),
+        ..EffectivePolicies::default()
     };
     assert_snapshot!(decided_command(&policies, "cargo test"), @"allow by policy:project:tests:");
     assert_snapshot!(decided_command(&policies, "cargo test; rm -r target"), @"deny by policy:user:rule 1:");
@@ -333,7 +339,7 @@ fn an_allow_by_what_is_found_on_the_screen_is_asked_and_a_deny_holds() {
         );
         let read = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
         assert_eq!(read.allows_by_matches().count(), 1);
-        let policies = EffectivePolicies { user: Some(read), project: None };
+        let policies = EffectivePolicies { user: Some(read), ..EffectivePolicies::default() };
         let asked = decided(&policies, &["cargo test"]);
         assert!(asked.starts_with("ask by policy:user:rule 2: the rule allows by `matches`"));
         assert!(decided(&policies, &["rm x"]).starts_with("deny"));
@@ -343,7 +349,8 @@ fn an_allow_by_what_is_found_on_the_screen_is_asked_and_a_deny_holds() {
 #[test]
 fn rules_that_were_not_accepted_deny_and_allow_nothing() {
     let read = policy(&format!("{TAUGHT}- {{kind: choice, decision: {{answer: y}}}}\n"));
-    let policies = EffectivePolicies { user: Some(read.not_accepted()), project: None };
+    let policies =
+        EffectivePolicies { user: Some(read.not_accepted()), ..EffectivePolicies::default() };
     assert!(decided_command(&policies, "cargo test").starts_with("ask by policy:user:tests: your"));
     assert!(decided_command(&policies, "git push").starts_with("deny"));
     let choice = AgentQuestion { kind: AwaitingKind::Choice, ..APPROVAL };

@@ -37,7 +37,7 @@ fn each_past_intervention_is_held_against_the_rules() {
                 - {name: push, matches: git push, decision: deny}\n\
                 - {name: never, adapter: nobody, decision: deny}\n";
     let policy = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
-    let policies = EffectivePolicies { user: Some(policy), project: None };
+    let policies = EffectivePolicies { user: Some(policy), ..EffectivePolicies::default() };
     let asked = [
         intervention(1, InterventionKind::Approval, "Run?\ncargo test --all\n"),
         intervention(2, InterventionKind::Approval, "Run?\ngit push\n"),

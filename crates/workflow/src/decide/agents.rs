@@ -10,7 +10,7 @@ use coven_model::{
 
 use super::DecisionDraft;
 use super::question::question_line;
-use crate::input::{ObservedQuestion, ScreenObservation};
+use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
 use crate::state::{AnswerPhase, LiveJob, RunPhase, WorkflowRun};
 
@@ -53,8 +53,8 @@ impl DecisionDraft {
             return;
         }
         match what {
-            ScreenObservation::Awaiting { question, decided } => {
-                self.agent_asks(job, seen, question, decided.map(|decision| *decision));
+            ScreenObservation::Awaiting { question, ruling } => {
+                self.agent_asks(job, seen, question, ruling);
             }
             ScreenObservation::Working => self.agent_moves_on(job, seen),
             ScreenObservation::Idle { worked, output } => {
@@ -69,7 +69,7 @@ impl DecisionDraft {
         job: &AttemptId,
         seen: u64,
         question: ObservedQuestion,
-        decided: Option<InterventionDecision>,
+        ruling: QuestionRuling,
     ) {
         let Some(live) = self.watched_job(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
@@ -77,7 +77,13 @@ impl DecisionDraft {
             return;
         }
         let deadline = live.deadline;
-        let decided = decided.or_else(|| self.run()?.decide_by_session_rule(live, &question));
+        let decided = match ruling {
+            QuestionRuling::Decided(decision) => Some(*decision),
+            QuestionRuling::Undecided => {
+                self.run().and_then(|run| run.decide_by_session_rule(live, &question))
+            }
+            QuestionRuling::AskPerson => None,
+        };
         self.withdraw(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
             AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),

@@ -114,8 +114,8 @@ impl RunningJob {
             RunnerEvent::Awaiting(question) => {
                 let automatic =
                     matches!(&self.details.spec.work, JobWork::Agent(agent) if agent.auto_approve);
-                let policies = self.details.executor.policies();
-                let decided = answer::decide(&policies, &**adapter, automatic, &question);
+                let policies = self.details.executor.current_policies().await;
+                let ruling = answer::decide(&policies, &**adapter, automatic, &question);
                 let question = ObservedQuestion {
                     kind: question.kind,
                     rule: question.rule,
@@ -123,8 +123,7 @@ impl RunningJob {
                     action: question.action,
                     digest: question.digest,
                 };
-                let decided = decided.map(Box::new);
-                self.observed(ScreenObservation::Awaiting { question, decided }).await;
+                self.observed(ScreenObservation::Awaiting { question, ruling }).await;
             }
             _ => {}
         }

@@ -112,7 +112,7 @@ fn keeps_a_session_until_it_is_killed() {
         let mut options = Options::new(&base, crate::support::state_of(&base), program());
         let policy = "version: 1\nrules:\n  - {name: yes, kind: approval, decision: allow}\n";
         let policy = Policy::read(&SourceFile::new("policy.yaml", policy)).unwrap();
-        options.policies = EffectivePolicies { user: Some(policy), project: None };
+        options.policies = EffectivePolicies { user: Some(policy), ..EffectivePolicies::default() };
         let orchestrator = Orchestrator::open(options).await.unwrap();
         let id = if let Some(entry) = orchestrator.list().first() {
             entry.id.clone()

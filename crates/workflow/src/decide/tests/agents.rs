@@ -10,7 +10,7 @@ use coven_model::{
 use serde_json::json;
 
 use crate::command::Command;
-use crate::input::{ScreenObservation, SessionInput};
+use crate::input::{QuestionRuling, ScreenObservation, SessionInput};
 use crate::plan::{OnLimit, StepAction};
 use crate::testing::*;
 
@@ -131,7 +131,10 @@ fn what_a_policy_decides_is_a_fact_and_asks_nobody() {
         handler,
         ..InterventionDecision::new(InterventionChoice::Approve, "policy: reads")
     };
-    let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(decision)) };
+    let what = ScreenObservation::Awaiting {
+        question,
+        ruling: QuestionRuling::Decided(Box::new(decision)),
+    };
     let (events, commands) = told.tell(SessionInput::Observed { job, seen, what });
     assert_eq!(events.iter().map(SessionEvent::kind).collect::<Vec<_>>(), ["input.decided"]);
     assert!(
@@ -145,10 +148,10 @@ fn asks_to_run(seen: u64, screen: &str, command: &str, wrapped: bool) -> Session
     let SessionInput::Observed { job, what, .. } = asks("a", 1, seen, screen) else {
         panic!("not asked");
     };
-    let ScreenObservation::Awaiting { mut question, decided } = what else { panic!("not asked") };
+    let ScreenObservation::Awaiting { mut question, ruling } = what else { panic!("not asked") };
     question.action.command = Some(command.to_owned());
     question.action.wrapped = wrapped;
-    SessionInput::Observed { job, seen, what: ScreenObservation::Awaiting { question, decided } }
+    SessionInput::Observed { job, seen, what: ScreenObservation::Awaiting { question, ruling } }
 }
 
 fn always(adapter: &str) -> InterventionDecision {
@@ -225,13 +228,31 @@ fn a_session_rule_is_about_one_type_of_agent_and_loses_against_a_denial() {
         panic!("not asked");
     };
     let denial = InterventionDecision::new(InterventionChoice::Deny, "policy:user:no");
-    let what = ScreenObservation::Awaiting { question, decided: Some(Box::new(denial)) };
+    let what =
+        ScreenObservation::Awaiting { question, ruling: QuestionRuling::Decided(Box::new(denial)) };
     let (_, commands) = told.tell(SessionInput::Observed { job, seen, what });
     let answer = commands.iter().find_map(|command| match command {
         Command::Answer(answer) => Some(answer),
         _ => None,
     });
     assert_eq!(answer.unwrap().decision.by, "policy:user:no");
+}
+
+#[test]
+fn a_session_rule_answers_nothing_while_a_person_is_to_decide() {
+    let mut told = chat();
+    told.tell(asks_to_run(1, "Run it?", "cargo test", false));
+    let JobWork::Agent(agent) = told.spec("a", 1).work.clone() else { panic!("no agent") };
+    told.tell(decide_with(1, always(&agent.adapter)));
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+    let mut again = asks_to_run(3, "Again?", "cargo test", false);
+    if let SessionInput::Observed { what: ScreenObservation::Awaiting { ruling, .. }, .. } =
+        &mut again
+    {
+        *ruling = QuestionRuling::AskPerson;
+    }
+    told.tell(again);
+    assert_eq!(told.waiting(), [InterventionKind::Approval]);
 }
 
 #[test]
