@@ -71,6 +71,14 @@ impl CommandFailure {
         self
     }
 
+    /// The same; if what was looked at has changed meanwhile, this command looks at it again.
+    pub(crate) fn look_again(self, command: &str) -> Self {
+        if self.is(ProblemCode::StaleDigest) {
+            return self.hint(format!("look again: {command}"));
+        }
+        self
+    }
+
     /// A failure that was already told in full.
     pub(crate) fn told() -> Self {
         Self::silent(FailureCode::Failed)

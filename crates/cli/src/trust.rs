@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coven_api::ApiClient;
+use coven_api::client::ClientError;
 use coven_api::system::{FileChangeKind, FolderTrust, SetTrust, TrustQuery, TrustState};
 
 use crate::connect::{self, block_on};
@@ -98,8 +99,13 @@ async fn standing(client: &ApiClient, base: &Path) -> Result<FolderTrust> {
 async fn set(client: &ApiClient, standing: &FolderTrust, trusted: bool) -> Result {
     let digest = standing.digest.clone().filter(|_| trusted);
     let base_dir = standing.base_dir.clone();
-    client.set_trust(&SetTrust { base_dir, trusted, digest, owners: None }).await?;
+    let set = SetTrust { base_dir, trusted, digest, owners: None };
+    client.set_trust(&set).await.map_err(|error| stale(error, "coven trust"))?;
     Ok(())
+}
+
+fn stale(error: ClientError, command: &str) -> CommandFailure {
+    CommandFailure::from(error).look_again(command)
 }
 
 /// Agrees that others can write to a folder, after asking.
@@ -124,7 +130,8 @@ async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result 
         }
     }
     let (base_dir, owners) = (base_dir.clone(), Some(owners.clone()));
-    client.set_trust(&SetTrust { base_dir, trusted: true, digest: None, owners }).await?;
+    let set = SetTrust { base_dir, trusted: true, digest: None, owners };
+    client.set_trust(&set).await.map_err(|error| stale(error, "coven trust --owner"))?;
     output::line(&format!("{} may be used", standing.base_dir))
 }
 

@@ -83,7 +83,8 @@ fn seen(path: &Path, standing: &PolicyStanding) -> Result<Vec<u8>> {
 
 async fn agree(client: &ApiClient, standing: &PolicyStanding) -> Result {
     let Some(digest) = standing.digest.clone() else { return Ok(()) };
-    client.accept_policy(&AcceptPolicy { digest }).await?;
+    let accepted = client.accept_policy(&AcceptPolicy { digest }).await;
+    accepted.map_err(|error| CommandFailure::from(error).look_again("coven policy accept"))?;
     output::line(&format!("{} is accepted, as it is now", standing.path))
 }
 

@@ -66,6 +66,19 @@ fn what_changed_since_is_shown_as_a_difference_that_cannot_act_on_the_terminal()
 }
 
 #[test]
+fn what_changed_while_it_was_looked_at_is_to_be_looked_at_again() {
+    let home = Home::new();
+    home.write(".coven/grimoires/mine.yaml", MINE);
+    let mut terminal = home.terminal(&["trust"]);
+    terminal.until_shows("trust them? [y/N]");
+    home.write(".coven/grimoires/mine.yaml", &MINE.replace("true", "false"));
+    terminal.send("y");
+    assert_eq!(terminal.finish().code(), Some(1));
+    assert!(terminal.text().contains("look again: coven trust"), "{}", terminal.text());
+    assert_eq!(home.coven(&["trust", "--json"]).ok().json()["state"], "untrusted");
+}
+
+#[test]
 fn only_copies_that_are_in_use_are_kept() {
     let home = Home::new();
     let kept = || {
