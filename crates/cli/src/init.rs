@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
+use crate::written::refuse_links;
 use crate::{folders, output, trust};
 
 /// What `coven init` takes.
@@ -90,11 +91,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         // The current folder, and not the folder above that has a project already.
         None => folders::base_dir(Some(Path::new(".")))?,
     };
-    block_on(trust::refuse_not_owned(&base))?;
     let files = [("grimoires/hello.yaml", GRIMOIRE), ("policy.yaml", POLICY)];
+    let files = files.map(|(name, text)| (base.join(".coven").join(name), text));
+    for (path, _) in &files {
+        refuse_links(&base, path)?;
+    }
+    block_on(trust::refuse_not_owned(&base))?;
     let mut written = Vec::new();
-    for (name, text) in files {
-        let path = base.join(".coven").join(name);
+    for (path, text) in files {
         if write_new(&path, text)? {
             output::line(&path.display().to_string())?;
             written.push(path);

@@ -93,6 +93,23 @@ pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
     })
 }
 
+/// Refuses a place below a project that a link leads to: what is written there would lie elsewhere.
+pub(crate) fn refuse_links(base: &Path, file: &Path) -> Result {
+    let within = file.strip_prefix(base).unwrap_or(file);
+    let mut place = base.to_owned();
+    for part in within.parent().into_iter().flat_map(Path::components) {
+        place.push(part);
+        if let Ok(target) = fs::read_link(&place) {
+            let (place, target) = (place.display(), target.display());
+            return Err(CommandFailure::failed(format!(
+                "{place} is a link to {target}, and nothing is written through a link"
+            ))
+            .hint("remove the link, or put a folder in its place, then try again"));
+        }
+    }
+    Ok(())
+}
+
 /// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
 /// the error asks to choose another of when the file exists.
 pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {

@@ -118,7 +118,7 @@ fn take(
     files: &mut BTreeMap<PathBuf, TrustFileContent>,
     bytes: &mut u64,
 ) -> io::Result<()> {
-    let file = content(&root.join(&path))?;
+    let file = content(&root.join(&path)).map_err(|error| cannot_read(root, &path, &error))?;
     *bytes += file.content.len() as u64;
     if *bytes > MAX_BYTES {
         return Err(too_large());
@@ -148,11 +148,26 @@ fn content(path: &Path) -> io::Result<TrustFileContent> {
     }
 }
 
+/// Says which file of a project cannot be read, and which link is to blame if one is.
+fn cannot_read(root: &Path, path: &Path, error: &io::Error) -> io::Error {
+    for place in path.ancestors().filter(|place| !place.as_os_str().is_empty()) {
+        if let Ok(target) = fs::read_link(root.join(place)) {
+            return io::Error::other(format!(
+                "`{}` is a link to `{}`, which cannot be read ({error}): remove it, or put a copy in \
+                 its place",
+                place.display(),
+                target.display()
+            ));
+        }
+    }
+    io::Error::other(format!("`{}` cannot be read: {error}", path.display()))
+}
+
 fn walk(root: &Path, folder: &Path, depth: usize, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let entries = match fs::read_dir(root.join(folder)) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+        Err(error) => return Err(cannot_read(root, folder, &error)),
     };
     for entry in entries {
         let path = folder.join(entry?.file_name());

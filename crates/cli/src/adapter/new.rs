@@ -72,7 +72,10 @@ pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
         None => TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind),
     };
     let folder = if project {
-        env::current_dir().map_err(CommandFailure::failed)?.join(".coven/adapters")
+        let base = env::current_dir().map_err(CommandFailure::failed)?;
+        let folder = base.join(".coven/adapters");
+        written::refuse_links(&base, &folder.join(kind).join(CONFIG_FILE))?;
+        folder
     } else {
         written::user_folder("adapters")
             .map_err(|failure| failure.hint("set HOME, or use --project"))?

@@ -72,7 +72,10 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
     let folder = if user {
         written::user_folder("grimoires")?
     } else {
-        env::current_dir().map_err(CommandFailure::failed)?.join(".coven/grimoires")
+        let base = env::current_dir().map_err(CommandFailure::failed)?;
+        let folder = base.join(".coven/grimoires");
+        written::refuse_links(&base, &folder.join(name))?;
+        folder
     };
     let file = folder.join(format!("{name}.yaml"));
     written::create(&file, &text, "coven grimoire check", "name")

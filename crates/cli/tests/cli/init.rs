@@ -1,5 +1,8 @@
 //! `coven init`.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use insta::assert_snapshot;
 
 use crate::home::Home;
@@ -25,6 +28,39 @@ fn what_is_written_is_trusted_and_runs() {
     error: there was nothing to write
     hint: coven grimoire new NAME writes another workflow
     ");
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    for (name, command) in [
+        (".coven", &["init"][..]),
+        (".coven/grimoires", &["init"]),
+        (".coven/grimoires", &["grimoire", "new", "mine"]),
+        (".coven/adapters", &["adapter", "new", "mine", "--project"]),
+    ] {
+        let home = Home::new();
+        let elsewhere = home.path("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let link = home.path("project").join(name);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(&elsewhere, &link).unwrap();
+        let said = home.coven(command).code(1);
+        assert!(said.err.contains(&format!("{name} is a link to")), "{command:?}: {}", said.err);
+        assert!(said.err.contains("put a folder in its place"), "{command:?}: {}", said.err);
+        assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "{command:?}");
+        assert!(!home.path("project/.coven/policy.yaml").exists(), "{command:?}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_nowhere_readable_is_named() {
+    let home = Home::new();
+    fs::create_dir(home.path("project/.coven")).unwrap();
+    // It leads to itself, which no user can read.
+    symlink("grimoires", home.path("project/.coven/grimoires")).unwrap();
+    let said = home.coven(&["trust"]).code(2);
+    assert!(said.err.contains("`.coven/grimoires` is a link to `grimoires`"), "{}", said.err);
+    assert!(said.err.contains("remove it, or put a copy in its place"), "{}", said.err);
 }
 
 #[test]
