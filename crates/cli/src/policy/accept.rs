@@ -92,6 +92,14 @@ async fn agree(client: &ApiClient, standing: &PolicyStanding) -> Result {
 pub(super) fn edit() -> Result {
     let places = folders::places()?;
     let path = places.config_dir.join("policy.yaml");
+    if coven_daemon::inside_agent(Some(&places.state_dir)) {
+        return Err(CommandFailure::failed("an agent may not change the policy of its user")
+            .hint("ask the person who runs you: coven policy edit"));
+    }
+    if !tty::is_interactive() {
+        return Err(CommandFailure::failed("there is no terminal to edit it on")
+            .hint(format!("change {}, then: coven policy accept", path.display())));
+    }
     if !path.exists() {
         let failed =
             |error| CommandFailure::failed(format!("could not write {}: {error}", path.display()));

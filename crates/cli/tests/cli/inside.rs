@@ -41,6 +41,16 @@ fn an_agent_starts_no_daemon_whatever_it_does_to_its_environment() {
 }
 
 #[test]
+fn an_agent_edits_no_policy_and_leaves_none() {
+    let home = Home::new();
+    let (code, said) = inside(&home, "env EDITOR='touch edited; cat' coven policy edit");
+    assert_eq!(code, "1", "{said}");
+    assert!(said.contains("an agent may not change the policy"), "{said}");
+    assert!(!home.path("home/.config/coven/policy.yaml").exists());
+    assert!(!home.path("project/edited").exists());
+}
+
+#[test]
 fn an_agent_looks_and_does_not_decide() {
     let home = Home::new();
     let name = home.asking("approve echo yes > yes.txt");

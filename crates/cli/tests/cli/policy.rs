@@ -2,7 +2,19 @@
 
 use insta::assert_snapshot;
 
-use crate::home::Home;
+use crate::home::{Home, Said};
+
+#[test]
+fn a_policy_is_edited_on_a_terminal_or_not_at_all() {
+    let home = Home::new();
+    let mut command = home.command(&["policy", "edit"]);
+    command.env("EDITOR", "touch edited; cat");
+    let said = Said::of(&command.output().unwrap()).code(1);
+    let path = home.path("home/.config/coven/policy.yaml");
+    assert!(said.err.contains("there is no terminal to edit it on"), "{}", said.err);
+    assert!(said.err.contains("policy.yaml, then: coven policy accept"), "{}", said.err);
+    assert!(!path.exists() && !home.path("project/edited").exists());
+}
 
 #[test]
 fn a_policy_is_held_against_what_was_asked() {
