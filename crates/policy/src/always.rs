@@ -130,14 +130,16 @@ fn with_item(
         }
         let end = text.get(..last.span.end)?.trim_end().len();
         let place = text[end..].find('\n').map_or(text.len(), |at| end + at);
+        let place = text[..place].trim_end_matches('\r').len();
         (place, indent, place)
     } else {
         let empty = policy.get("rules")?.span;
         (text.get(..empty.start)?.trim_end_matches(' ').len(), "  ", empty.end)
     };
+    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut added = String::new();
     for line in rule_text(rule).lines() {
-        write!(added, "\n{indent}{line}").ok()?;
+        write!(added, "{ending}{indent}{line}").ok()?;
     }
     Some(format!("{}{added}{}", &text[..place], &text[end..]))
 }

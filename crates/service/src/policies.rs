@@ -28,6 +28,9 @@ const VERSION: u32 = 1;
 /// How many bytes that file may have.
 const MAX_RECORD_BYTES: u64 = 4096;
 
+/// What some editors begin a file of UTF-8 with. A file keeps it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Held while the user's policy is changed.
 static SAVING: Mutex<()> = Mutex::new(());
 
@@ -202,6 +205,11 @@ fn save_rule(
     let path = places.policy();
     let bytes =
         content(&path).map_err(|problem| ServiceError::NotSaved(AddRuleError::Wrong(problem)))?;
+    let mark = if bytes.as_ref().is_some_and(|bytes| bytes.starts_with(BYTE_ORDER_MARK)) {
+        BYTE_ORDER_MARK
+    } else {
+        b""
+    };
     let source = bytes.map(|bytes| {
         let seen = digest(&bytes);
         let source = SourceFile::from_bytes(path.display().to_string(), bytes);
@@ -223,12 +231,13 @@ fn save_rule(
         decided_before_by: decided_before(&text, rule),
     };
     if !only_try && source.as_ref().is_none_or(|(source, _)| source.text() != text) {
-        let written = replace(&path, text.as_bytes());
+        let bytes = [mark, text.as_bytes()].concat();
+        let written = replace(&path, &bytes);
         written.map_err(|source| ServiceError::Storage {
             what: format!("it is approved for the session, and {} cannot be written", saved.path),
             source,
         })?;
-        write_accepted(places, digest(text.as_bytes()))?;
+        write_accepted(places, digest(&bytes))?;
     }
     Ok(saved)
 }

@@ -95,6 +95,24 @@ fn a_saved_rule_counts_in_every_session_and_the_policy_keeps_its_comments() {
 }
 
 #[test]
+fn a_saved_rule_keeps_the_line_ends_and_the_byte_order_mark_of_the_policy() {
+    let home = Home::new();
+    let text = "\u{feff}version: 2\r\nrules:\r\n  - name: no # never\r\n    matches: rm -rf\r\n    decision: deny\r\n# end\r\n";
+    policy(&home, text);
+    let name = home.asking("approve echo a");
+    always(&home, &name, &["--save"]).ok();
+    let now = fs::read_to_string(policy_path(&home)).unwrap();
+    assert!(
+        now.starts_with("\u{feff}version: 2\r\n") && now.ends_with("allow\r\n# end\r\n"),
+        "{now:?}"
+    );
+    assert_eq!(now.matches('\n').count(), now.matches("\r\n").count(), "{now:?}");
+    assert_eq!(now.matches('\r').count(), now.matches("\r\n").count(), "{now:?}");
+    let said = home.coven(&["policy", "accept", "--yes"]).ok();
+    assert!(said.out.contains("is accepted already"), "{}", said.out);
+}
+
+#[test]
 fn a_policy_that_is_wrong_or_was_not_accepted_takes_no_rule() {
     let home = Home::new();
     let name = home.asking("approve echo a");
