@@ -71,8 +71,53 @@ impl QuestionPrompt {
         }
     }
 
-    /// What is drawn below the tree.
+    /// What is drawn below the tree. Where there is no room for all that is to be approved, that is
+    /// said instead, because no key approves it then.
     pub(super) fn lines(
+        &self,
+        workflow: &WorkflowDetails,
+        paint: OutputPaint,
+        columns: usize,
+    ) -> Vec<String> {
+        let lines = self.whole_lines(workflow, paint, columns);
+        match self.current(workflow) {
+            Some(asked)
+                if asked.kind == InterventionKind::Approval && lines.len() > LineCanvas::rows() =>
+            {
+                self.short_lines(workflow, asked, paint, columns)
+            }
+            _ => lines,
+        }
+    }
+
+    /// The question without what it is about, and why it cannot be approved here.
+    fn short_lines(
+        &self,
+        workflow: &WorkflowDetails,
+        asked: &Intervention,
+        paint: OutputPaint,
+        columns: usize,
+    ) -> Vec<String> {
+        let title = output::shortened(&format!("? {}", question::asked(asked)), columns - 1);
+        let what = if self.rule.is_some() { "rule" } else { "command" };
+        let why = format!(
+            "  too small to show the whole {what}: enlarge the terminal, or: coven inbox {}",
+            workflow.item.name
+        );
+        let mut lines = vec![paint.yellow(&title)];
+        lines.extend(output::wrapped(&why, columns - 1, 2).lines().map(str::to_owned));
+        if self.rule.is_some() {
+            lines.extend(key_lines(vec![key_words("Esc", "back", paint)], columns));
+        } else {
+            let can = |choice: InterventionChoice| !question::approves(choice);
+            let open = workflow.interventions.len();
+            lines.extend(keys(asked, task(workflow, asked), open, can, (paint, columns)));
+        }
+        lines
+    }
+
+    /// All of the question, however many lines it takes.
+    fn whole_lines(
         &self,
         workflow: &WorkflowDetails,
         paint: OutputPaint,
@@ -121,6 +166,7 @@ impl QuestionPrompt {
                 asked,
                 task(workflow, asked),
                 workflow.interventions.len(),
+                |choice| question::can_decide(asked, choice),
                 (paint, columns),
             )),
         }
@@ -188,15 +234,9 @@ impl QuestionPrompt {
             "a part of it is not shown: [o] opens its terminal".clone_into(&mut self.note);
             return false;
         }
-        let lines = self.lines(workflow, output::paint(), output::columns()).len();
-        let fits = lines <= LineCanvas::rows();
-        if !fits {
-            self.note = format!(
-                "it does not fit on this screen: make that larger, or coven answer {}",
-                workflow.item.name
-            );
-        }
-        fits
+        // Where it does not fit, the reason stands in its place.
+        let lines = self.whole_lines(workflow, output::paint(), output::columns()).len();
+        lines <= LineCanvas::rows()
     }
 
     /// Shows the rule that approving for always makes, or why there is none.
@@ -318,18 +358,15 @@ fn keys(
     asked: &Intervention,
     task: Option<&TaskItem>,
     open: usize,
+    can_decide: impl Fn(InterventionChoice) -> bool,
     (paint, columns): (OutputPaint, usize),
 ) -> Vec<String> {
     let key = |key: &str, words: &str| key_words(key, words, paint);
     let choice = |choice: &InterventionChoice| {
         key(&question::key(*choice).to_string(), question::words(*choice))
     };
-    let mut all: Vec<(usize, String)> = asked
-        .options
-        .iter()
-        .filter(|choice| question::can_decide(asked, **choice))
-        .map(choice)
-        .collect();
+    let mut all: Vec<(usize, String)> =
+        asked.options.iter().filter(|choice| can_decide(**choice)).map(choice).collect();
     if has_terminal(task) {
         all.push(key("o", "open its terminal"));
     }

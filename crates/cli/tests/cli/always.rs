@@ -239,15 +239,45 @@ fn followed(home: &Home, command: &str, size: (u16, u16)) -> Terminal {
     Terminal::start(home.command(&["run", "./asks.yaml"]), size)
 }
 
+/// What a terminal shows, whatever its lines.
+fn words(terminal: &mut Terminal) -> String {
+    terminal.text().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn until_says(terminal: &mut Terminal, what: &str) {
+    terminal.until(what, |terminal| words(terminal).contains(what));
+}
+
+#[test]
+fn a_terminal_that_is_too_small_for_a_command_says_so_and_where_it_can_be_read() {
+    let home = Home::new();
+    let mut terminal = followed(&home, "echo begin-of-it && echo end-of-it", (40, 8));
+    until_says(&mut terminal, "too small to show the whole command");
+    let words = words(&mut terminal);
+    let advice = format!("enlarge the terminal, or: coven inbox {}", home.only());
+    assert!(words.contains(&advice), "{words}");
+    assert!(words.contains("[d] deny") && !words.contains("[a] approve"), "{words}");
+    terminal.resize(LARGE);
+    terminal.until_shows("[A] approve always");
+    assert!(!terminal.text().contains("too small"), "{}", terminal.text());
+    // There is room for the command, and not for the rule that approving it for always makes.
+    terminal.send("A");
+    terminal.until_shows("[y] make it");
+    terminal.resize((40, 8));
+    until_says(&mut terminal, "too small to show the whole rule");
+    terminal.until_shows("[Esc] back");
+    assert!(!terminal.text().contains("[y]"), "{}", terminal.text());
+}
+
 #[test]
 fn an_approve_key_is_refused_while_the_end_of_the_command_is_not_shown() {
     let home = Home::new();
     let mut terminal = followed(&home, "echo begin-of-it && echo end-of-it", (60, 7));
     terminal.until_shows("asks for approval");
     assert!(!terminal.text().contains("end-of-it"), "{}", terminal.text());
+    assert!(terminal.text().contains("too small to show the whole command"), "{}", terminal.text());
     for key in ["a", "A"] {
         terminal.send(key);
-        // There is no room to say so either, so what counts is what was decided.
         terminal.until("the key was read", |terminal| !terminal.read(200));
         assert_eq!(decisions(&home, &home.only()), [], "{key}");
     }
