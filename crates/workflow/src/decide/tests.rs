@@ -1,6 +1,7 @@
 //! What follows when what happens, step type by step type.
 
 mod agents;
+mod always;
 mod many;
 mod people;
 mod rounds;
