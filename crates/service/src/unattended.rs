@@ -54,7 +54,8 @@ impl Service {
     }
 }
 
-/// Whether a session knows of a job: it is in memory, or can be read and taken up again.
+/// Whether a session knows of a job: it is in memory, left the job alive on purpose, or can be
+/// taken up again.
 async fn is_followed(all: &[Sessions], entry: &HolderEntry) -> bool {
     let Ok(id) = SessionId::new(entry.session()) else { return false };
     for sessions in all {
@@ -62,7 +63,8 @@ async fn is_followed(all: &[Sessions], entry: &HolderEntry) -> bool {
         if sessions.controller(&id).is_some() {
             return true;
         }
-        if listed.problem.is_none() && sessions.snapshot(&id).await.is_ok() {
+        let may_have_jobs = listed.kept || !listed.status.is_final();
+        if listed.problem.is_none() && may_have_jobs && sessions.snapshot(&id).await.is_ok() {
             return true;
         }
     }
