@@ -55,7 +55,9 @@ impl Installed {
     /// What each job that runs is, by its process.
     fn agents(&self) -> Vec<(String, u64)> {
         let mut found = Vec::new();
-        let mut folders = vec![self.home.path("project/.coven")];
+        // Jobs lie in the state folder; those of the first versions lay in the project.
+        let mut folders =
+            vec![self.home.path("project/.coven"), self.home.path("state/coven/jobs")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path();
