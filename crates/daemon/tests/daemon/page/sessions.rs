@@ -182,3 +182,27 @@ async fn a_foreign_session_stands_apart_and_can_only_be_read() {
     let actions = "document.querySelector('.session-head .session-actions') === null";
     browser.waits("nor where it is shown", actions).await;
 }
+
+#[tokio::test]
+async fn a_damaged_session_says_so_in_the_list_and_why_where_it_is_shown() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let id = daemon.start(&daemon.definition(GREET)).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    daemon.stop().await;
+    let journal = home.base().join(".coven/sessions").join(&id).join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    let daemon = home.daemon().await;
+    let open = OpenBaseDir { base_dir: home.base().display().to_string() };
+    daemon.client.open_base_dir(&open).await.unwrap();
+    let browser = signed_in(&daemon).await;
+    browser.click("#sessions-button").await;
+    let row = "document.querySelector('.session-row')?.innerText";
+    browser.waits("the list says so", &format!("{row}?.includes('Damaged')")).await;
+    browser.visit(&format!("#/session/{id}")).await;
+    browser.sees("its end was cut off").await;
+    // Nothing was removed: with its journal it is there again.
+    std::fs::write(&journal, text).unwrap();
+    assert_eq!(daemon.client.workflow(&id).await.unwrap().item.status, WorkflowStatus::Completed);
+}
