@@ -60,6 +60,8 @@ codes! {
     NotOwned = "not-owned", 403, "The folder is not yours alone";
     /// The session was not made by this user in this folder.
     ForeignSession = "foreign-session", 403, "The session is foreign";
+    /// The journal of the session is missing, cut off or changed.
+    DamagedSession = "damaged-session", 409, "The session is damaged";
     /// The session cannot be made the user's own.
     NotImportable = "not-importable", 409, "The session cannot be imported";
     /// There is no such route.

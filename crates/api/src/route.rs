@@ -199,22 +199,26 @@ const START_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::BadAdapter,
     ProblemCode::Storage,
 ];
-const WORKFLOW_PROBLEMS: &[ProblemCode] = &[ProblemCode::WorkflowNotFound];
+const WORKFLOW_PROBLEMS: &[ProblemCode] =
+    &[ProblemCode::WorkflowNotFound, ProblemCode::DamagedSession];
 const CHANGE_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
     ProblemCode::NotOwned,
     ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
     ProblemCode::BaseDirTaken,
     ProblemCode::WorkflowNotFound,
     ProblemCode::NotLive,
     ProblemCode::NotNow,
     ProblemCode::Storage,
 ];
-const TASK_PROBLEMS: &[ProblemCode] = &[ProblemCode::WorkflowNotFound, ProblemCode::TaskNotFound];
+const TASK_PROBLEMS: &[ProblemCode] =
+    &[ProblemCode::WorkflowNotFound, ProblemCode::TaskNotFound, ProblemCode::DamagedSession];
 const AGENT_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
     ProblemCode::NotOwned,
     ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
     ProblemCode::BaseDirTaken,
     ProblemCode::WorkflowNotFound,
     ProblemCode::TaskNotFound,
@@ -226,6 +230,7 @@ const TYPE_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
     ProblemCode::NotOwned,
     ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
     ProblemCode::BaseDirTaken,
     ProblemCode::WorkflowNotFound,
     ProblemCode::TaskNotFound,
@@ -238,6 +243,7 @@ const DECIDE_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
     ProblemCode::NotOwned,
     ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
     ProblemCode::BaseDirTaken,
     ProblemCode::InterventionNotFound,
     ProblemCode::NotLive,

@@ -170,7 +170,8 @@ fn answers(run: &WorkflowRun, vouched: bool) -> Vec<String> {
     }
     if !vouched && !answers.is_empty() {
         for answer in &mut answers {
-            answer.push_str(": not any more, you would be asked, unless you give its key (`--key`)");
+            answer
+                .push_str(": not any more, you would be asked, unless you give its key (`--key`)");
         }
     }
     answers

@@ -10,6 +10,7 @@ use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
 use coven_policy::AddRuleError;
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
+use coven_store::journal::{OpenError as JournalError, ReadError};
 use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::RefusalReason;
 
@@ -214,6 +215,8 @@ fn request(error: &RequestError) -> ProblemCode {
         RequestError::NoTask { .. } | RequestError::NotStarted(_) => ProblemCode::TaskNotFound,
         RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => ProblemCode::NotNow,
         RequestError::Closing => ProblemCode::Stopping,
+        RequestError::Journal(JournalError::Damaged(_) | JournalError::Missing { .. })
+        | RequestError::Facts(ReadError::Damaged(_)) => ProblemCode::DamagedSession,
         _ => ProblemCode::Storage,
     }
 }

@@ -52,7 +52,7 @@ function Run({ item }: { item: WorkflowItem }) {
         )}
         <span class="run-side">
           {!isOver(item.status) && tasks > 0 && <span class="muted">{plural(tasks, "agent")}</span>}
-          <Badge status={item.status} />
+          <Badge item={item} />
         </span>
       </a>
     </li>

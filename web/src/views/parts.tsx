@@ -4,16 +4,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { signal } from "@preact/signals";
 import { Refused } from "../http";
 import { age, full, now } from "../time";
-import { ofWorkflowStatus, STATUS } from "../labels";
-import type { WorkflowStatus } from "../api";
+import { ofSession } from "../labels";
+import type { WorkflowItem } from "../api";
 import { Close, Mark, Warn } from "./icons";
 
-export function Badge({ status }: { status: WorkflowStatus }) {
-  const standing = ofWorkflowStatus(status);
+export function Badge({ item }: { item: WorkflowItem }) {
+  const { standing, label } = ofSession(item);
   return (
     <span class={`badge badge-${standing}`}>
       <Mark standing={standing} label="" />
-      {STATUS[status]}
+      {label}
     </span>
   );
 }

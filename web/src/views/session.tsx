@@ -9,7 +9,7 @@ import { load, watch } from "../live";
 import { go, toSession } from "../route";
 import { connection, details, waiting, world } from "../store";
 import { duration, now } from "../time";
-import { AGENT, FOREIGN, ofTask, plural, shortPath, STATUS, TASK, usage } from "../labels";
+import { AGENT, ofTask, plural, shortPath, STATUS, TASK, usage } from "../labels";
 import { Attention } from "./attention";
 import { Graph } from "./graph";
 import { Grid, Mark, Play, Retry, Stop, Trash } from "./icons";
@@ -105,7 +105,7 @@ function SessionHead({ workflow }: { workflow: Workflow }) {
     <header class="session-head">
       <div class="session-title">
         <h1>{workflow.goal || workflow.name}</h1>
-        {workflow.foreign ? <span class="badge badge-skipped"><Mark standing="skipped" label="" />{FOREIGN}</span> : <Badge status={status} />}
+        <Badge item={workflow} />
       </div>
       {workflow.foreign && (
         <p class="muted">You did not make this session in this folder. It can be read; it is never resumed, answered or removed. Its files say that it is {STATUS[status].toLowerCase()}.</p>

@@ -200,7 +200,10 @@ async fn a_damaged_session_says_so_in_the_list_and_why_where_it_is_shown() {
     browser.click("#sessions-button").await;
     let row = "document.querySelector('.session-row')?.innerText";
     browser.waits("the list says so", &format!("{row}?.includes('Damaged')")).await;
+    let badge = "document.querySelector('.run .badge')?.innerText";
+    browser.waits("the overview says so", &format!("{badge}?.includes('Damaged')")).await;
     browser.visit(&format!("#/session/{id}")).await;
+    browser.sees("The session is damaged").await;
     browser.sees("its end was cut off").await;
     // Nothing was removed: with its journal it is there again.
     std::fs::write(&journal, text).unwrap();
