@@ -125,7 +125,7 @@ impl Orchestrator {
                 // One session that cannot be read keeps no other from going on.
                 let attended = orchestrator.attend(&entry.id, None).await;
                 if let Err(error) = &attended {
-                    orchestrator.shared.manager.note_problem(&entry.id, error.to_string());
+                    orchestrator.shared.manager.note_problem(&entry.id, Some(error.to_string()));
                 }
                 best_effort("take up a session", attended);
             }
@@ -364,6 +364,8 @@ impl Orchestrator {
         self.shared.executor.close();
         self.shared.closing.store(true, Ordering::Relaxed);
         self.leave_house().await;
+        // Whoever opens it next has nothing but the disk.
+        self.put_back().await;
         self.shared.once.stop().await;
         for controller in self.shared.controllers.close() {
             controller.close().await;

@@ -24,7 +24,7 @@ use serde_json::Value;
 /// How much of one value of a step is shown.
 const MAX_VALUE_CHARS: usize = 2000;
 
-/// How many values of one step are shown.
+/// How many values of one step, or of what steps are given, are shown.
 const MAX_STEP_VALUES: usize = 200;
 
 impl Service {
@@ -145,6 +145,7 @@ fn consequences(snapshot: &SessionSnapshot, vouched: bool) -> Vec<String> {
     for asked in snapshot.interventions() {
         would.push(format!("it waits for you: {}", printable(&asked.reason)));
     }
+    would.extend(given(snapshot));
     let current = run.current().map(|(index, _, _)| index as usize);
     for (index, step) in run.identity.plan.steps.iter().enumerate().skip(run.cursor as usize) {
         let name = printable(&step.name);
@@ -177,12 +178,30 @@ fn answers(run: &WorkflowRun, vouched: bool) -> Vec<String> {
     answers
 }
 
+/// What its steps would be given: the goal, the inputs and what steps before them put out.
+fn given(snapshot: &SessionSnapshot) -> Vec<String> {
+    let Some(view) = snapshot.view() else { return Vec::new() };
+    let mut lines = Vec::new();
+    flatten("goal", &view.goal.clone().into(), &mut lines);
+    for (name, value) in &view.variables {
+        flatten(name, value, &mut lines);
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "its steps would be given:".to_owned());
+    }
+    bounded(lines)
+}
+
 /// Everything that a step says, a line for each value.
 fn values(step: &PlanStep) -> Vec<String> {
     let mut lines = Vec::new();
     if let Ok(value) = serde_json::to_value(step) {
         flatten("", &value, &mut lines);
     }
+    bounded(lines)
+}
+
+fn bounded(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MAX_STEP_VALUES);
     lines.truncate(MAX_STEP_VALUES);
     if more > 0 {

@@ -30,6 +30,7 @@ use crate::config::ServiceConfig;
 use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::folder;
+use crate::key_watch;
 use crate::metrics::Metrics;
 use crate::places::UserFolders;
 use crate::trust_store::TrustStore;
@@ -280,6 +281,7 @@ impl Service {
         }
         while closing.join_next().await.is_some() {}
         self.end_unattended(unattended).await;
+        key_watch::keep(self).await;
         let context = self.context();
         context.feed.close();
         context.tasks.close();

@@ -7,9 +7,12 @@ use coven_runtime::machine;
 
 use crate::service::Service;
 
+/// What a session counts as that cannot be opened.
+const DAMAGED: &str = "damaged";
+
 /// Every status a session can have, so that a gauge that went back to zero is not missing.
-const SESSION_STATUSES: [&str; 6] =
-    ["pending", "running", "blocked", "completed", "failed", "cancelled"];
+const SESSION_STATUSES: [&str; 7] =
+    ["pending", "running", "blocked", "completed", "failed", "cancelled", DAMAGED];
 /// Everything an agent can be doing, for the same reason.
 const AGENT_STATES: [&str; 7] =
     ["starting", "working", "idle", "awaiting", "error", "exited", "unknown"];
@@ -57,7 +60,9 @@ impl Service {
                 let entries = sessions.list();
                 known.sessions = entries.len() as u64;
                 for entry in entries.into_iter().filter(|entry| !entry.foreign) {
-                    *status.sessions.entry(entry.status.as_str().to_owned()).or_default() += 1;
+                    let stands =
+                        if entry.problem.is_some() { DAMAGED } else { entry.status.as_str() };
+                    *status.sessions.entry(stands.to_owned()).or_default() += 1;
                     if entry.status.is_final() && !entry.kept {
                         continue;
                     }

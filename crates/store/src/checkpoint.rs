@@ -1,9 +1,8 @@
 //! Up to where the journal of a session must reach, kept in the state folder.
 //!
-//! A journal that is cut off behind one of its lines is still sealed. So after the first facts and
-//! at the end of every job the number of the last fact and its tag are written down where a job
-//! cannot write. A journal that is shorter, or has another fact there, was changed by another
-//! program.
+//! A journal that is cut off behind one of its lines is still sealed. So with
+//! every fact its number and its tag are written down where a job cannot write. A journal that is
+//! shorter, or has another fact there, was changed by another program.
 //!
 //! The file is overwritten in place and not synced: a process that is killed loses nothing, and
 //! after a power cut an older checkpoint counts.

@@ -157,11 +157,11 @@ impl Index {
         }
     }
 
-    /// Says why a session cannot be opened.
-    pub fn set_problem(&mut self, id: &SessionId, problem: String) {
+    /// Says why a session cannot be opened or is not whole, or that it is.
+    pub fn set_problem(&mut self, id: &SessionId, problem: Option<String>) {
         if let Some(known) = self.sessions.get_mut(id) {
-            known.entry.problem = Some(problem);
-            known.entry.fresh = false;
+            known.entry.fresh &= problem.is_none();
+            known.entry.problem = problem;
         }
     }
 

@@ -44,15 +44,13 @@ pub struct Session {
     authority: SessionAuthority,
     /// When its journal was last signed.
     signed: Option<Instant>,
-    has_checkpoint: bool,
 }
 
 /// What is known for certain once facts are recorded, beyond the facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Milestone {
     None,
-    /// A job has ended. The journal must not become shorter than this any more, and it is signed
-    /// unless it was just before.
+    /// A job has ended. The journal is signed unless it was just before.
     Job,
     /// The run has ended. The journal is signed, whatever the time.
     Run,
@@ -76,7 +74,6 @@ pub struct Appended {
 pub struct WrittenBatch {
     facts: WrittenFacts,
     restored: Option<RestoredSession>,
-    milestone: Milestone,
 }
 
 impl Session {
@@ -128,11 +125,8 @@ impl Session {
             return Err(OpenError::Newer { path: folder.path().join(view::FILE), version });
         }
         let jobs = authority.make_session(id)?;
-        let checkpoint = Checkpoint::read(&jobs)?;
-        let journal = Journal::open_from(&folder, id, authority.key(), checkpoint)?;
-        let has_checkpoint = checkpoint.is_some();
-        let session = Self::new(base, authority, id, (folder, jobs), journal)?;
-        Ok(Self { has_checkpoint, ..session })
+        let journal = Journal::open_from(&folder, id, authority.key(), Checkpoint::read(&jobs)?)?;
+        Ok(Self::new(base, authority, id, (folder, jobs), journal)?)
     }
 
     fn new(
@@ -144,19 +138,7 @@ impl Session {
     ) -> Result<Self, FileError> {
         let (values, view) = (Values::new(&folder), View::new(&folder)?);
         let (base, id, authority) = (base.clone(), id.clone(), authority.clone());
-        let (signed, has_checkpoint) = (None, false);
-        Ok(Self {
-            base,
-            id,
-            folder,
-            journal,
-            values,
-            view,
-            jobs,
-            authority,
-            signed,
-            has_checkpoint,
-        })
+        Ok(Self { base, id, folder, journal, values, view, jobs, authority, signed: None })
     }
 
     pub fn id(&self) -> &SessionId {
@@ -222,7 +204,7 @@ impl Session {
         let seal =
             if self.is_to_be_signed(milestone) { LineSeal::Signed } else { LineSeal::Tagged };
         let facts = self.journal.write_encoded(time, &encoded, seal)?;
-        Ok(WrittenBatch { facts, restored, milestone })
+        Ok(WrittenBatch { facts, restored })
     }
 
     fn is_to_be_signed(&mut self, milestone: Milestone) -> bool {
@@ -241,15 +223,11 @@ impl Session {
     /// The second half of [`append`](Self::append): the facts are recorded when this succeeds, and
     /// none of them is when it fails.
     pub fn sync(&mut self, written: WrittenBatch) -> Result<Appended, AppendError> {
-        let WrittenBatch { facts, restored, milestone } = written;
+        let WrittenBatch { facts, restored } = written;
         let seqs = self.journal.sync_written(facts)?;
-        // The first facts have one too: a journal without any fact is a draft, which is removed.
-        if milestone != Milestone::None || !self.has_checkpoint {
-            let (seq, tag) = self.journal.last_tag();
-            // Without it an older checkpoint counts, which is true as well.
-            best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&self.jobs));
-            self.has_checkpoint = true;
-        }
+        let (seq, tag) = self.journal.last_tag();
+        // Without it an older checkpoint counts, which is true as well.
+        best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&self.jobs));
         Ok(Appended { seqs, restored })
     }
 

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use coven_api::system::ShutdownRequest;
+use coven_runtime::hold::{HolderEntry, HolderRegistry};
 use coven_runtime::processes::Identity;
 use tokio::time::{Instant, interval};
 
 use crate::failure::{CommandFailure, FailureCode, Result};
-use crate::{connect, output};
+use crate::{connect, folders, output};
 
 /// How long the daemon may take to go: agents that have to be stopped get their grace first.
 const STOP_TIMEOUT: Duration = Duration::from_mins(1);
@@ -16,23 +17,18 @@ const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(agents: bool) -> Result {
+    if agents && connect::running().await?.is_none() && !jobs_left()?.is_empty() {
+        // A daemon cancels their runs, too. Without one they can still be ended.
+        if connect::daemon().await.is_err() {
+            output::say!("The daemon cannot be started, so its jobs are ended without it.");
+            return end_jobs();
+        }
+    }
     let Some((client, version)) = connect::running().await? else {
         output::say!("The daemon does not run.");
-        if agents {
-            // Only a daemon finds them.
-            output::say!(
-                "If agents of an earlier one go on: coven ls, then coven daemon stop --agents"
-            );
-        }
         return Ok(());
     };
-    let status = client.status().await.ok();
-    let live = status.as_ref().map_or(0, |status| status.slots.running);
-    let refused: Vec<String> = status
-        .into_iter()
-        .flat_map(|status| status.base_dirs)
-        .filter_map(|base| Some(format!("{}: {}", base.path, base.problem?)))
-        .collect();
+    let live = client.status().await.ok().map_or(0, |status| status.slots.running);
     client.shutdown(ShutdownRequest { stop_agents: agents }).await?;
     let deadline = Instant::now() + STOP_TIMEOUT;
     let mut again = interval(STOP_POLL_INTERVAL);
@@ -53,20 +49,33 @@ pub(super) async fn run(agents: bool) -> Result {
     }
     output::line("the daemon is stopped")?;
     if agents {
-        for folder in refused {
-            output::say!(
-                "note: agents in a folder that could not be opened were not stopped: {}",
-                output::one_line(&folder)
-            );
-        }
+        // Those of a folder that the daemon could not open, for one.
+        return end_jobs();
     }
-    if !agents && live > 0 {
+    if live > 0 {
         let (jobs, them) = if live == 1 {
             ("1 job goes".to_owned(), "it")
         } else {
             (format!("{live} jobs go"), "them")
         };
         output::say!("{jobs} on; the next `coven` command that needs the daemon takes {them} up.");
+    }
+    Ok(())
+}
+
+/// The jobs that run, as their holders are written down.
+fn jobs_left() -> Result<Vec<HolderEntry>> {
+    let registry = HolderRegistry::new(&folders::places()?.state_dir);
+    let entries = registry.entries().map_err(CommandFailure::failed)?;
+    Ok(entries.into_iter().filter(|entry| entry.holder.is_running()).collect())
+}
+
+/// Ends the jobs that no daemon ended.
+fn end_jobs() -> Result {
+    let registry = HolderRegistry::new(&folders::places()?.state_dir);
+    for entry in jobs_left()? {
+        registry.end(&entry).map_err(CommandFailure::failed)?;
+        output::say!("ended {}, which no daemon followed", output::one_line(&entry.job));
     }
     Ok(())
 }

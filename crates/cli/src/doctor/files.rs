@@ -1,12 +1,15 @@
 //! Whether the files people wrote are right, and ours can be written.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_daemon::{ServiceConfig, UserFolders};
+use coven_store::SealKey;
 use coven_store::authority::is_writable_by_others;
+use coven_store::seal::KeyError;
 use coven_workflow::CheckEnvironment;
 use coven_workflow::catalogue::GrimoireCatalogue;
 
@@ -65,6 +68,14 @@ fn authority(places: &UserFolders) -> Vec<DoctorCheck> {
     let lies = places.authority(&config);
     let key_folder = lies.key.parent().unwrap_or(Path::new("/")).to_owned();
     let mut checks = Vec::new();
+    match SealKey::read(&lies.key) {
+        Err(KeyError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {}
+        Ok(_) => {}
+        Err(error) => {
+            let what = format!("the daemon cannot start: {error}");
+            checks.push(DoctorCheck::new(GROUP, "sealKey", State::Bad, what));
+        }
+    }
     for (name, path, folder) in
         [("sealKey", &lies.key, &key_folder), ("jobsFolder", &lies.jobs, &lies.jobs)]
     {

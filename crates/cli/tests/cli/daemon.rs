@@ -24,7 +24,6 @@ fn the_daemon_is_started_looked_at_and_stopped() {
     assert_snapshot!(home.said(&["daemon", "stop", "--agents"]), @r"
     --- exit 0
     The daemon does not run.
-    If agents of an earlier one go on: coven ls, then coven daemon stop --agents
     ");
     assert_snapshot!(home.said(&["daemon", "start"]), @r"
     the daemon is started (process PID)

@@ -20,7 +20,7 @@ use crate::event::{EventSubscription, FeedEvent};
 use crate::feed::Feed;
 use crate::orchestrator::TriggerStarter;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
-use crate::state::{Environment, JournalWriter, SessionManager, WorkflowSession};
+use crate::state::{Environment, JournalWriter, SessionManager, WeakFiles, WorkflowSession};
 use coven_folder::best_effort;
 
 /// How many messages may wait for a session.
@@ -90,6 +90,7 @@ pub struct SessionController {
     requests: mpsc::Sender<SessionRequest>,
     events: broadcast::WeakSender<FeedEvent>,
     reader: coven_store::JournalReader,
+    files: WeakFiles,
     /// Whether it was made in order to begin.
     begins: bool,
     snapshot: watch::Receiver<Arc<SessionSnapshot>>,
@@ -121,6 +122,7 @@ impl SessionController {
             requests,
             events: events.downgrade(),
             reader: session.reader(),
+            files: session.files().downgrade(),
             begins: start == SessionStart::Begin,
             snapshot: snapshot.subscribe(),
             settled: settled.subscribe(),
@@ -263,6 +265,11 @@ impl SessionController {
         self.request(|reply| SessionRequest::Purge(by.to_owned(), reply)).await??;
         self.gone().await;
         Ok(())
+    }
+
+    /// Its files, as long as the session is open.
+    pub(crate) fn files(&self) -> WeakFiles {
+        self.files.clone()
     }
 
     /// A reader of the session's facts, which are on the disk.

@@ -1,16 +1,21 @@
 //! Removing sessions: on request, and old ones by themselves.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use coven_model::SessionId;
 use coven_store::SessionEntry;
 use coven_workflow::SessionInput;
+use tokio::time::MissedTickBehavior;
 
 use super::Orchestrator;
 use crate::error::RequestError;
 use crate::state::PastSession;
 use crate::state::blocking::blocking;
 use coven_folder::best_effort;
+
+/// How often the folders of sessions that are under way are looked after.
+const FOLDER_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Orchestrator {
     /// Takes note of every session of this user, and tells what was written down and never told.
@@ -85,19 +90,42 @@ impl Orchestrator {
         gone
     }
 
-    /// Removes old sessions in the background: now, and whenever a session has ended.
+    /// Puts back what was deleted of sessions that are under way. One that is not whole any more
+    /// says why in lists.
+    pub(super) async fn put_back(&self) {
+        for controller in self.shared.controllers.all() {
+            if !controller.is_open() || controller.status().is_final() {
+                continue;
+            }
+            let (files, id) = (controller.files(), controller.id().clone());
+            let whole = blocking(move || files.put_back()).await;
+            self.shared.manager.note_problem(&id, whole.err().map(|error| error.to_string()));
+        }
+    }
+
+    /// Removes old sessions in the background, now and whenever a session has ended, and looks after
+    /// the folders of those that are under way.
     pub(super) fn keep_house(&self) {
         let (shared, ended) = (Arc::downgrade(&self.shared), self.shared.ended.clone());
         ended.notify_one();
         let housekeeper = tokio::spawn(async move {
+            let mut turns = tokio::time::interval(FOLDER_INTERVAL);
+            turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
-                ended.notified().await;
+                let looks = tokio::select! {
+                    _ = turns.tick() => true,
+                    () = ended.notified() => false,
+                };
                 let Some(shared) = shared.upgrade() else { return };
                 let orchestrator = Self { shared };
                 if orchestrator.is_closing() {
                     return;
                 }
-                orchestrator.sweep().await;
+                if looks {
+                    orchestrator.put_back().await;
+                } else {
+                    orchestrator.sweep().await;
+                }
             }
         });
         let mut place = self.shared.housekeeper.lock();

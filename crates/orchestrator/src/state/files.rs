@@ -3,7 +3,7 @@
 //! [`blocking`](crate::state::blocking::blocking) work.
 
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Timestamp};
@@ -35,10 +35,30 @@ impl SharedFiles {
         self.file_system
     }
 
+    /// The same for somebody who does not keep the session open.
+    pub(crate) fn downgrade(&self) -> WeakFiles {
+        WeakFiles(Arc::downgrade(&self.files))
+    }
+
     /// For work that may wait on a disk.
     pub(crate) fn lock(&self) -> MutexGuard<'_, SessionFiles> {
         // Work that panicked has left a journal that says itself whether it is in doubt.
         self.files.lock()
+    }
+}
+
+/// The files of a session as long as it is open.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakFiles(Weak<Mutex<SessionFiles>>);
+
+impl WeakFiles {
+    /// Puts the session back if its folder or its journal was deleted. An error says why it is not
+    /// whole. Waits on the disk.
+    pub(crate) fn put_back(&self) -> Result<(), AppendError> {
+        match self.0.upgrade() {
+            Some(files) => files.lock().store.put_back().map(drop),
+            None => Ok(()),
+        }
     }
 }
 

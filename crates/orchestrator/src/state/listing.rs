@@ -47,7 +47,7 @@ pub(crate) fn settle(index: &mut Index, base: &BaseDir, authority: &SessionAutho
                     index.settle(SessionEntry { fresh: past.has_current_view(), ..entry });
                 }
             }
-            Err(error) => index.set_problem(&id, error.to_string()),
+            Err(error) => index.set_problem(&id, Some(error.to_string())),
         }
     }
 }

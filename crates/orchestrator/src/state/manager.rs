@@ -252,8 +252,8 @@ impl SessionManager {
         self.index().set(entry, journal_bytes)
     }
 
-    /// Says why a session cannot be opened.
-    pub(crate) fn note_problem(&self, id: &SessionId, problem: String) {
+    /// Says why a session cannot be opened or is not whole, or that it is.
+    pub(crate) fn note_problem(&self, id: &SessionId, problem: Option<String>) {
         self.index().set_problem(id, problem);
     }
 

@@ -204,6 +204,12 @@ pub enum AppendError {
     #[error("{} was deleted while the session runs, and could not be put back: {source}",
         path.display())]
     NotRestored { path: PathBuf, source: FileError },
+    /// Another program cut off the end of the journal.
+    #[error(
+        "{} was cut off by another program while the session runs, so nothing more is recorded. Put \
+         back a copy of the file", path.display()
+    )]
+    Cut { path: PathBuf },
     /// Another journal lies where ours was.
     #[error(
         "{} was replaced by another journal while the session runs; nothing was written. Move that \

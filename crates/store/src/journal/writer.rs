@@ -60,6 +60,8 @@ enum WriterState {
 #[derive(Debug)]
 pub(crate) enum OpenedPath {
     Ours,
+    /// Ours, and shorter than it was.
+    Cut,
     Gone,
     Other,
 }
@@ -294,7 +296,10 @@ impl Journal {
         let file = Arc::clone(&self.shared.lock().file);
         let ours: Stat = rustix::fs::fstat(&*file).map_err(failed)?;
         match rustix::fs::lstat(&self.path) {
-            Ok(there) if same_file(&ours, &there) => Ok(OpenedPath::Ours),
+            Ok(there) if same_file(&ours, &there) => Ok(match self.durable() {
+                (_, end) if (ours.st_size as u64) < end => OpenedPath::Cut,
+                _ => OpenedPath::Ours,
+            }),
             Ok(_) => Ok(OpenedPath::Other),
             Err(Errno::NOENT | Errno::NOTDIR) => Ok(OpenedPath::Gone),
             Err(errno) => Err(failed(errno)),

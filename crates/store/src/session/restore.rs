@@ -38,6 +38,7 @@ impl Session {
         let failed = |source| AppendError::NotRestored { path: path.clone(), source };
         match self.journal.place().map_err(failed)? {
             OpenedPath::Ours => return Ok(None),
+            OpenedPath::Cut => return Err(AppendError::Cut { path }),
             OpenedPath::Gone => {}
             OpenedPath::Other if self.is_copy().map_err(failed)? => {}
             OpenedPath::Other => return Err(AppendError::Replaced { path }),

@@ -184,22 +184,28 @@ fn cut_to(base: &Base, kept: usize) {
 }
 
 #[test]
-fn a_journal_that_was_cut_before_the_end_of_a_job_is_damaged_and_says_so() {
+fn a_journal_that_was_cut_behind_any_line_is_damaged_and_says_so() {
     let base = Base::new();
     with_a_job(&base);
     let open = || Session::open(&base.dir(), &base.authority(), &id(1));
     assert_eq!(open().unwrap().last(), 4);
-    cut_to(&base, 4);
-    assert_eq!(open().unwrap().last(), 3, "nothing was certain after the job");
-    cut_to(&base, 3);
-    let Err(OpenError::Damaged(damaged)) = open() else { panic!() };
-    assert_eq!(damaged.damage, JournalDamage::Shorter { last: 2, sealed: 3 });
-    let told = damaged.to_string();
-    assert!(told.contains("ends after fact 2, but fact 3 was recorded"), "{told}");
+    for kept in [4, 3, 2, 1] {
+        cut_to(&base, kept);
+        let last = kept as u64 - 1;
+        let Err(OpenError::Damaged(damaged)) = open() else { panic!() };
+        assert_eq!(damaged.damage, JournalDamage::Shorter { last, sealed: 4 });
+        let told = damaged.to_string();
+        let ends = format!("ends after fact {last}, but fact 4 was recorded");
+        assert!(told.contains(&ends), "{told}");
+        // A reader says the same.
+        let look = ReadOnlySession::open(&base.dir(), &base.authority(), &id(1)).unwrap();
+        let read = look.reader().unwrap().read_all::<Fact>(1);
+        assert!(matches!(read, Err(ReadError::Damaged(found)) if found == damaged));
+    }
 }
 
 #[test]
-fn a_journal_that_is_another_since_the_end_of_a_job_is_damaged() {
+fn a_journal_that_is_another_with_the_same_seal_is_damaged() {
     let base = Base::new();
     with_a_job(&base);
     let path = base.dir().session_path(&id(1));
@@ -211,7 +217,7 @@ fn a_journal_that_is_another_since_the_end_of_a_job_is_damaged() {
     drop(other);
     let opened = Session::open(&base.dir(), &base.authority(), &id(1));
     let Err(OpenError::Damaged(damaged)) = opened else { panic!() };
-    assert_eq!((damaged.line, damaged.damage), (4, JournalDamage::Seal));
+    assert_eq!((damaged.line, damaged.damage), (5, JournalDamage::Seal));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 
 use coven_store::Session;
 use coven_store::journal::{CreateError, OpenError};
+use coven_store::session::Milestone;
 use serde_json::{Value, json};
 
 use super::{Base, FACT_TIME, Fact, facts, id, said};
@@ -61,13 +62,14 @@ fn a_creation_that_was_cut_short_is_no_session_and_does_not_hinder_the_next() {
 fn a_torn_end_is_told_when_a_session_is_opened() {
     let base = Base::new();
     let mut session = Session::create(&base.dir(), &base.authority(), &id(1)).unwrap();
-    // The first facts are remembered outside; one after them can be torn.
-    for text in ["one", "two"] {
-        session.append(FACT_TIME, &[said(text)]).unwrap();
-    }
+    session.append(FACT_TIME, &[said("one")]).unwrap();
+    // Another fact was written and never synced.
     let (path, bytes) = (session.path().join("journal.jsonl"), session.journal_bytes());
+    drop(session.write(FACT_TIME, &[said("two")], Milestone::None).unwrap());
     drop(session);
-    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes - 3).unwrap();
+    let len = fs::metadata(&path).unwrap().len();
+    assert!(len > bytes);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len - 3).unwrap();
     let session = Session::open(&base.dir(), &base.authority(), &id(1)).unwrap();
     assert_eq!(session.last(), 1);
     assert!(session.cut().unwrap().bytes > 3);

@@ -122,3 +122,60 @@ fn what_the_view_says_is_not_believed() {
     session.home.coven(&["cancel", &session.id]).ok();
     until("the job to end", || !session.is_running());
 }
+
+#[test]
+fn a_journal_that_was_cut_before_the_start_of_a_job_is_damaged_too() {
+    let session = Abandoned::new();
+    let journal = session.folder().join("journal.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let started = lines.iter().rposition(|line| line.contains("\"task.started\"")).unwrap();
+    for kept in [2, started] {
+        fs::write(&journal, lines[..kept].join("\n") + "\n").unwrap();
+        let row = session.row();
+        assert!(row["problem"].as_str().unwrap().contains("its end was cut off"), "{kept}: {row}");
+        session.home.kill_daemon();
+    }
+    session.row();
+    session.expect_ended_on_request();
+}
+
+#[test]
+fn what_is_deleted_while_a_daemon_runs_is_put_back_without_a_fact() {
+    let home = Home::new();
+    home.run(&script("long", ENDLESS), &["--detach"]).ok();
+    let pid = home.path("project/pid");
+    until("the job to run", || fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n')));
+    let id = home.coven(&["ls", "--json"]).ok().json()["workflows"][0]["id"].clone();
+    let id = id.as_str().unwrap();
+    let journal = home.path("project/.coven/sessions").join(id).join("journal.jsonl");
+    let text = fs::read(&journal).unwrap();
+    fs::remove_dir_all(home.path("project/.coven")).unwrap();
+    until("the session to be put back", || fs::read(&journal).is_ok_and(|now| now == text));
+    // Also by a daemon that is stopped at once.
+    fs::remove_file(&journal).unwrap();
+    home.coven(&["daemon", "stop"]).ok();
+    assert_eq!(fs::read(&journal).unwrap(), text);
+    // What another program cuts off cannot be put back, and is told.
+    home.coven(&["ls"]).ok();
+    fs::write(&journal, "").unwrap();
+    until("the list to say so", || {
+        let row = home.coven(&["ls", "--json"]).ok().json()["workflows"][0].clone();
+        row["problem"].as_str().is_some_and(|problem| problem.contains("was cut off"))
+    });
+    home.coven(&["daemon", "stop", "--agents"]).ok();
+}
+
+#[test]
+fn jobs_end_on_request_also_without_a_daemon_and_without_a_key() {
+    let session = Abandoned::new();
+    let said = session.home.coven(&["daemon", "stop", "--agents"]).ok();
+    assert!(!session.is_running(), "{}{}", said.out, said.err);
+    let session = Abandoned::new();
+    let key = session.home.path("state/coven/seal.key");
+    fs::write(&key, "junk").unwrap();
+    let said = session.home.coven(&["doctor"]).code(1).out;
+    assert!(said.contains("the daemon cannot start"), "{said}");
+    let said = session.home.coven(&["daemon", "stop", "--agents"]).ok();
+    assert!(!session.is_running(), "{}{}", said.out, said.err);
+}

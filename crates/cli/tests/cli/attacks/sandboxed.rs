@@ -140,3 +140,34 @@ pub(super) fn left_in_scratch(home: &Home, name: &str) -> String {
     }
     panic!("the arbiter left nothing in its scratch folder");
 }
+
+#[test]
+fn a_confined_job_whose_folder_lies_above_the_state_folder_does_not_reach_it() {
+    if Enforcement::of_this_kernel() == Enforcement::Nothing {
+        return coven_testkit::skip::skip("this kernel confines nothing");
+    }
+    let home = Home::new();
+    // The state folder is there once a daemon was.
+    home.run(&script("first", "true"), &[]).ok();
+    let keys = folder(&home, "home/.ssh");
+    fs::write(keys.join("id"), "the key").unwrap();
+    fs::write(home.path("beside.txt"), "beside").unwrap();
+    let command = "set +e; cat state/coven/seal.key home/.ssh/id > home/seen.txt; \
+                   echo x > state/coven/planted; echo x > home/.ssh/planted; \
+                   mv state moved; cat beside.txt > tmp/beside.txt; true";
+    for (sandbox, writes) in [("workspace", true), ("read-only", false)] {
+        fs::write(home.path("home/seen.txt"), "nothing\n").unwrap();
+        let step = format!(
+            "  - {{name: one, type: script, cwd: .., sandbox: {sandbox}, command: '{command}'}}\n"
+        );
+        home.run(&step, &[]).ok();
+        let seen = fs::read_to_string(home.path("home/seen.txt")).unwrap();
+        assert_eq!(seen, if writes { "" } else { "nothing\n" }, "{sandbox}");
+        for planted in ["state/coven/planted", "home/.ssh/planted", "moved"] {
+            assert!(!home.path(planted).exists(), "{sandbox}: {planted}");
+        }
+        // What lies beside is open.
+        assert_eq!(home.path("tmp/beside.txt").exists(), writes, "{sandbox}");
+        drop(fs::remove_file(home.path("tmp/beside.txt")));
+    }
+}

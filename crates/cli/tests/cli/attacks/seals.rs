@@ -212,8 +212,10 @@ fn a_strangers_session_answers_nothing_by_itself_after_its_import() {
 #[test]
 fn everything_a_step_of_a_foreign_session_would_do_is_shown() {
     let home = Home::new();
-    let step = "  - {name: look, type: gate, message: Look.}\n  - {name: work, type: agent, \
-                prompt: Do it., permissions: all, cwd: sub, env: {EVIL: one}, extra_args: [--two]}\n";
+    let step = "  - {name: find, type: script, command: echo it, output: found}\n  \
+                - {name: look, type: gate, message: Look.}\n  - {name: work, type: agent, \
+                prompt: Do it., permissions: all, cwd: sub, env: {EVIL: one}, extra_args: [--two]}\n\
+                inputs:\n  what: {description: x, default: rm -rf}\n";
     home.run(step, &[]).code(3);
     home.kill_daemon();
     fs::rename(home.path("project"), home.path("moved")).unwrap();
@@ -221,7 +223,7 @@ fn everything_a_step_of_a_foreign_session_would_do_is_shown() {
     let moved = home.path("moved");
     let shown = home.coven(&["import", moved.to_str().unwrap(), "--json"]).ok().json();
     let would = shown[0]["would"].to_string();
-    for part in ["Do it.", "sub", "EVIL: one", "--two", "all"] {
+    for part in ["Do it.", "sub", "EVIL: one", "--two", "all", "input.what: rm -rf", "found: it"] {
         assert!(would.contains(part), "{part}: {would}");
     }
 }

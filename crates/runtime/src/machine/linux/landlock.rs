@@ -77,7 +77,16 @@ fn allow_writing(
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, SpawnError> {
     let devices = DEVICES.iter().map(PathBuf::from).filter(|path| path.exists());
-    for path in devices.chain(sandbox.write.iter().cloned()) {
+    let hidden = real_paths(&sandbox.hide);
+    let mut allowed: Vec<PathBuf> = devices.collect();
+    for path in &sandbox.write {
+        match std::fs::canonicalize(path) {
+            // What is hidden in it stays closed, and so nothing new can be made beside that.
+            Ok(real) if has_below(&real, &hidden) => beside(&real, &hidden, &mut allowed),
+            _ => allowed.push(path.clone()),
+        }
+    }
+    for path in allowed {
         let opened = match own {
             Some(own) if path.starts_with(own) => open_without_links(&path),
             _ => open(&path),
@@ -97,9 +106,10 @@ fn allow_reading(
     mut ruleset: RulesetCreated,
     sandbox: &Sandbox,
 ) -> Result<RulesetCreated, SpawnError> {
-    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
-    let hidden: Vec<PathBuf> = sandbox.hide.iter().filter_map(real).collect();
-    let mut shown: Vec<PathBuf> = sandbox.show.iter().filter_map(real).collect();
+    let hidden = real_paths(&sandbox.hide);
+    let mut shown = real_paths(&sandbox.show);
+    // A folder with something hidden in it is allowed by what lies beside that.
+    shown.retain(|path| !has_below(path, &hidden));
     beside(Path::new("/"), &hidden, &mut shown);
     for path in shown {
         // What is gone or closed to us meanwhile is closed to the process too.
@@ -111,6 +121,16 @@ fn allow_reading(
     Ok(ruleset)
 }
 
+/// The paths that are there, without links.
+fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect()
+}
+
+/// Whether a folder is hidden, or something below it is.
+fn has_below(folder: &Path, hidden: &[PathBuf]) -> bool {
+    hidden.iter().any(|hidden| hidden.starts_with(folder))
+}
+
 /// Adds what lies in a folder and is not hidden. A link is left out: where it leads decides.
 fn beside(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -119,7 +139,7 @@ fn beside(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
         if is_link || hidden.contains(&path) {
             continue;
         }
-        if hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+        if has_below(&path, hidden) {
             beside(&path, hidden, found);
         } else {
             found.push(path);
