@@ -2,7 +2,7 @@
 //! say, the project makes nothing laxer, and no dialog that is not known gets an answer.
 #![no_main]
 
-use coven_model::{AutoPolicy, AwaitingKind, HandlerName};
+use coven_model::{AskedAction, AutoPolicy, AwaitingKind, HandlerName};
 use coven_notation::SourceFile;
 use coven_policy::{AgentAutomation, AgentQuestion, EffectivePolicies, Policy, RuleEffect};
 use libfuzzer_sys::fuzz_target;
@@ -19,12 +19,17 @@ fuzz_target!(|text: &str| {
         [AwaitingKind::Approval, AwaitingKind::Question, AwaitingKind::Choice, AwaitingKind::Dialog]
     {
         for dialog in [None, Some("trust")] {
+            let action = AskedAction {
+                tool: dialog.map(str::to_owned),
+                command: dialog.map(|_| excerpt.join("\n")),
+                ..AskedAction::default()
+            };
             let question = AgentQuestion {
                 adapter: "demo",
                 kind,
                 rule: "rule",
                 dialog,
-                tool: dialog,
+                action: &action,
                 excerpt: &excerpt,
                 digest: None,
             };
