@@ -26,10 +26,10 @@ const MAX_SHOWN_LINES: usize = 1000;
 
 Grimoires can run commands and adapters can start programs. What is agreed to is exactly what
 is shown: it is copied, and only the copy is used. When a file changes, the difference is shown
-and the change is not used until you agree again. Files of the project that an adapter names as its
-command, an argument or a variable are covered too. What the commands of a step run of the project
-(its Makefile, its scripts) is not covered, nor what a command for a shell in an adapter names;
-the latter is listed.")]
+and the change is not used until you agree again. Files of the project that an adapter names as
+its command, an argument or a variable are covered too. Other files and folders of the project
+that occur in them, such as in a command for a shell, are not covered, and are listed. What the
+commands of a step run of the project (its Makefile, its scripts) is neither.")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.

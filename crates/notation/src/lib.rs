@@ -61,5 +61,5 @@ pub use read::{ParsedFile, read, schema_of};
 pub use report::ProblemReport;
 pub use source::{LineColumn, SourceFile, SourceSpan};
 pub use suggestions::near;
-pub use trusted::{TrustedFiles, named_path, path_within};
+pub use trusted::{TrustedFiles, named_paths, path_within};
 pub use within::within;

@@ -52,29 +52,40 @@ impl TrustedFiles {
     }
 
     /// The text with the path of a trusted file in it replaced by that of its copy, if the text
-    /// names one as [`named_path`] reads it.
+    /// names one as [`named_paths`] reads it.
     pub fn naming_copy(&self, text: &str) -> Option<String> {
-        let (before, within) = named_path(&self.base_dir, text)?;
+        let (before, within) = named_paths(&self.base_dir, text)
+            .into_iter()
+            .find(|(_, within)| self.files.contains_key(within))?;
         let copy = self.copy.join(&within);
-        let copy = self.files.contains_key(&within).then_some(copy.to_str()?)?;
-        Some(format!("{before}{copy}"))
+        Some(format!("{before}{}", copy.to_str()?))
     }
 }
 
-/// The file of a project that an argument or a variable may name, and what stands before its path:
-/// `tools/run.sh`, `run.sh`, `--config=tools/a.toml`, `@tools/arguments`. A name without a slash
-/// counts if it has an ending, because without one it is rather a word such as `run`.
-pub fn named_path<'a>(base_dir: &Path, text: &'a str) -> Option<(&'a str, PathBuf)> {
-    let (before, path) = match text.find('=') {
-        Some(at) if text.starts_with('-') => text.split_at(at + 1),
-        _ if text.starts_with('@') => text.split_at(1),
-        _ => ("", text),
-    };
-    if path.contains('/') {
-        return Some((before, path_within(base_dir, path)?));
+/// The files of a project that an argument or a variable may name, each with what stands before its
+/// path: `tools/run.sh`, `run.sh`, `--config=tools/a.toml`, `-ftools/a.awk`, `@tools/arguments`.
+/// The first of them that is covered by trust is the one that counts. A name without a slash counts
+/// if it has an ending, because without one it is rather a word such as `run`.
+pub fn named_paths<'a>(base_dir: &Path, text: &'a str) -> Vec<(&'a str, PathBuf)> {
+    let mut starts = Vec::new();
+    if text.starts_with('-') {
+        let letter = text.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
+        starts.extend(letter.then_some(2));
+        starts.extend(text.find('=').map(|at| at + 1));
+    } else if text.starts_with('@') {
+        starts.push(1);
     }
-    let is_name = !path.starts_with(['-', '.']) && path.contains('.');
-    is_name.then(|| (before, PathBuf::from(path)))
+    starts.push(0);
+    let paths = starts.into_iter().map(|start| text.split_at(start));
+    paths.filter_map(|(before, path)| Some((before, named_path(base_dir, path)?))).collect()
+}
+
+fn named_path(base_dir: &Path, text: &str) -> Option<PathBuf> {
+    if text.contains('/') {
+        return path_within(base_dir, text);
+    }
+    let is_name = !text.starts_with(['-', '.']) && text.contains('.');
+    is_name.then(|| PathBuf::from(text))
 }
 
 /// The path within a project that a text names, if it is a path that does not leave the project.
@@ -116,6 +127,10 @@ mod tests {
         assert_eq!(naming("main.py").as_deref(), Some("/copy/main.py"));
         assert_eq!(naming("--rc=./tools/run.sh").as_deref(), Some("--rc=/copy/tools/run.sh"));
         assert_eq!(naming("@tools/run.sh").as_deref(), Some("@/copy/tools/run.sh"));
+        assert_eq!(naming("-f./tools/run.sh").as_deref(), Some("-f/copy/tools/run.sh"));
+        assert_eq!(naming("-ftools/run.sh").as_deref(), Some("-f/copy/tools/run.sh"));
+        assert_eq!(naming("-fmain.py").as_deref(), Some("-f/copy/main.py"));
+        assert_eq!(naming("-Dkey=tools/run.sh").as_deref(), Some("-Dkey=/copy/tools/run.sh"));
         for other in ["run", "tools/other.sh", ". tools/run.sh", "-main.py", "a=main.py"] {
             assert_eq!(naming(other), None, "{other}");
         }

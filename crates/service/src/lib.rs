@@ -55,6 +55,7 @@ mod trust_changes;
 mod trust_copy;
 mod trust_inventory;
 mod trust_paths;
+mod trust_scan;
 mod trust_store;
 mod unattended;
 mod versions;

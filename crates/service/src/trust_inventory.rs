@@ -2,7 +2,8 @@
 //!
 //! Everything below `.coven/adapters` and `.coven/grimoires` counts, whatever its name, because an
 //! adapter can run or read any file beside it; so do the policy, the configuration, and the files
-//! of the project that an adapter starts or names (see `trust_paths`).
+//! of the project that an adapter starts or names (see `trust_paths`). What adapters name and what
+//! cannot count is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,6 +16,7 @@ use coven_folder::read_plain_file;
 use sha2::{Digest as _, Sha256};
 
 use crate::trust_paths::LaunchTexts;
+use crate::trust_scan::PathScan;
 
 /// How many files may count. A person would not read more than this before agreeing to it.
 const MAX_FILES: usize = 5000;
@@ -50,7 +52,7 @@ pub(crate) struct TrustInventory {
     pub(crate) files: BTreeMap<PathBuf, TrustFileContent>,
     /// The digest of their names and contents; nothing if there are none.
     pub(crate) digest: Option<String>,
-    /// What adapters name of the project and what does not count.
+    /// What adapters name of the project where no copy takes its place.
     pub(crate) uncovered: Vec<String>,
 }
 
@@ -81,9 +83,9 @@ impl TrustInventory {
                 take(root, path, &mut files, &mut bytes)?;
             }
         }
-        let mut uncovered = BTreeSet::new();
+        let (mut scan, mut uncovered) = (PathScan::new(base_dir), BTreeSet::new());
         for launch in &launches {
-            launch.tell_uncovered(base_dir, |path| files.contains_key(path), &mut uncovered);
+            launch.tell_uncovered(&mut scan, |path| files.contains_key(path), &mut uncovered);
         }
         let uncovered = uncovered.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let digest = (!files.is_empty()).then(|| digest(&files));

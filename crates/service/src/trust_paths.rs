@@ -1,15 +1,18 @@
 //! Which files of a project its adapters name: in their command, their arguments and the variables
 //! they set.
 //!
-//! A file that is named by itself is covered by trust, and the adapter gets its copy. A file within
-//! a text, such as a command for a shell, cannot be exchanged for its copy; it is told.
+//! A file that is named by itself, or behind an option, is covered by trust, and the adapter gets
+//! its copy. A file within a text, such as a command for a shell, cannot be exchanged for its copy,
+//! and neither can a folder; they are told.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use coven_adapters::{Config, LAUNCH_KEYS};
-use coven_notation::{SourceFile, named_path, path_within};
+use coven_notation::{SourceFile, named_paths, path_within};
 use serde_json::Value;
+
+use crate::trust_scan::{PathScan, words};
 
 /// How large a file may be that is covered because an argument names it. Larger ones are data.
 const MAX_NAMED_BYTES: u64 = 8 << 20;
@@ -17,9 +20,8 @@ const MAX_NAMED_BYTES: u64 = 8 << 20;
 /// How many paths that are not covered are told.
 const MAX_TOLD: usize = 100;
 
-/// What may end a path within a text.
-const SEPARATORS: &[char] =
-    &['"', '\'', '`', ';', '|', '&', '<', '>', '(', ')', '{', '}', '$', '=', ',', ':', '@'];
+/// Keys of a mode whose values are settings of ours and reach no program.
+const SETTINGS: [&str; 4] = ["promptPosition", "defaultPermission", "transcript", "stdin"];
 
 /// What one adapter file says about how its program is started.
 #[derive(Debug)]
@@ -51,7 +53,9 @@ impl LaunchTexts {
             Value::String(text) => self.arguments.push(text.clone()),
             Value::Array(list) => list.iter().for_each(|value| self.collect(value, in_variables)),
             Value::Object(map) => {
-                for (key, value) in map {
+                for (key, value) in
+                    map.iter().filter(|(key, _)| in_variables || !SETTINGS.contains(&key.as_str()))
+                {
                     self.collect(value, in_variables || key == "env");
                 }
             }
@@ -71,56 +75,52 @@ impl LaunchTexts {
     /// The files that arguments and variables name, as far as they can be covered. `root` has the
     /// files of the project.
     pub(crate) fn files(&self, root: &Path, base_dir: &Path) -> Vec<PathBuf> {
-        let named = |text: &String| named_path(base_dir, text).map(|(_, path)| path);
         let texts = self.arguments.iter().chain(&self.variables);
-        texts.filter_map(named).filter(|path| can_be_covered(root, path)).collect()
+        let named = texts.flat_map(|text| named_paths(base_dir, text)).map(|(_, path)| path);
+        named.filter(|path| can_be_covered(root, path)).collect()
     }
 
-    /// Adds the paths of the project that are named and not covered.
+    /// Adds the paths of the project that are named where no copy takes their place.
     pub(crate) fn tell_uncovered(
         &self,
-        base_dir: &Path,
+        scan: &mut PathScan,
         is_covered: impl Fn(&Path) -> bool,
         told: &mut BTreeSet<PathBuf>,
     ) {
         let mut tell = |path: PathBuf| {
-            if told.len() < MAX_TOLD && !is_covered(&path) {
+            if told.len() < MAX_TOLD {
                 told.insert(path);
             }
         };
         for text in self.all() {
-            let words = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
-            for word in words.chain([text.as_str()]) {
-                let path = match path_within(base_dir, word) {
-                    Some(path) => path,
-                    None if is_name(word) => PathBuf::from(word),
-                    None => continue,
-                };
-                let on_disk = base_dir.join(&path);
-                let folders = word.contains('/') || self.variables.contains(text);
-                if on_disk.is_file() || (folders && on_disk.is_dir()) {
-                    tell(path);
+            let named = named_paths(scan.base_dir(), text);
+            let is_command = self.command.as_ref() == Some(text);
+            if is_command && !text.contains('/') {
+                // A program that is sought in PATH, which may lead here.
+                if scan.base_dir().join(text).is_file() {
+                    tell(PathBuf::from(text));
                 }
+                continue;
             }
-            // What is not there yet can be put there by a job.
-            if let Some(path) = path_within(base_dir, text).filter(|_| looks_like_file(text)) {
-                let missing = base_dir.join(&path).symlink_metadata().is_err();
-                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-                let beside = folder.is_some_and(|folder| base_dir.join(folder).is_dir());
-                if missing
-                    && (beside || text.starts_with("./") || self.command.as_ref() == Some(text))
-                {
-                    tell(path);
-                }
+            // Where the path is that of the copy, what stands before it is still as it was.
+            let covered = named.iter().find(|(_, path)| is_covered(path));
+            let kept = covered.map_or(text.as_str(), |(before, _)| before);
+            scan.find(kept, &mut tell);
+            let attached = named.iter().map(|(before, _)| &text[before.len()..]);
+            for word in words(kept).chain(attached.filter(|_| covered.is_none())) {
+                missing(scan.base_dir(), word, is_command).into_iter().for_each(&mut tell);
             }
         }
     }
 }
 
-fn is_name(word: &str) -> bool {
-    let mut parts = Path::new(word).components();
-    !word.contains('/')
-        && matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+/// The path of a file that is not there yet and that a job can put there.
+fn missing(base_dir: &Path, text: &str, is_command: bool) -> Option<PathBuf> {
+    let path = path_within(base_dir, text).filter(|_| looks_like_file(text))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let beside = folder.is_some_and(|folder| base_dir.join(folder).is_dir());
+    let absent = base_dir.join(&path).symlink_metadata().is_err();
+    (absent && (beside || text.starts_with("./") || is_command)).then_some(path)
 }
 
 /// Whether a text with a slash in it is rather a path than a text that has one.
@@ -152,7 +152,8 @@ mod tests {
         let texts = LaunchTexts::read(config.as_bytes()).unwrap();
         let covered = texts.files(base, base);
         let mut uncovered = BTreeSet::new();
-        texts.tell_uncovered(base, |path| covered.iter().any(|file| file == path), &mut uncovered);
+        let is_covered = |path: &Path| covered.iter().any(|file| file == path);
+        texts.tell_uncovered(&mut PathScan::new(base), is_covered, &mut uncovered);
         (covered.iter().map(shown).collect(), uncovered.iter().map(shown).collect())
     }
 
@@ -161,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir(base.join("tools")).unwrap();
-        for name in ["tools/a.sh", "tools/b.sh", "main.py", "run"] {
+        for name in ["text", "config", "c", "main.py", "run", "tools/a.sh", "tools/b.sh"] {
             fs::write(base.join(name), "").unwrap();
         }
         std::os::unix::fs::symlink("/etc/hostname", base.join("tools/link")).unwrap();
@@ -180,13 +181,32 @@ mod tests {
             (
                 r#"{"baseArgs": ["tools/link", "tools/large", "tools"]}"#,
                 &[],
-                &["tools/large", "tools/link"],
+                &["tools", "tools/large", "tools/link"],
             ),
             (
                 r#"{"baseArgs": ["tools/later.sh", "./new", "some/model", "http://a/b"]}"#,
                 &[],
                 &["new", "tools/later.sh"],
             ),
+            (
+                r#"{"baseArgs": ["--rc=tools/later.sh", "-ftools/new"]}"#,
+                &[],
+                &["tools/later.sh", "tools/new"],
+            ),
+            (
+                r#"{"baseArgs": ["-f./tools/a.sh", "-rtools/b.sh", "-fmain.py"]}"#,
+                &["tools/a.sh", "tools/b.sh", "main.py"],
+                &[],
+            ),
+            (r#"{"baseArgs": ["run"]}"#, &[], &["run"]),
+            // The argument names the copy; the text names the file of the project.
+            (
+                r#"{"baseArgs": ["tools/a.sh", "-c", ". tools/a.sh"]}"#,
+                &["tools/a.sh"],
+                &["tools/a.sh"],
+            ),
+            // Settings and names of options are not paths.
+            (r#"{"transcript": "text", "baseArgs": ["--config", "--config=x", "-c"]}"#, &[], &[]),
             (r#"{"env": {"set": {"BASH_ENV": "tools/a.sh"}}}"#, &["tools/a.sh"], &[]),
             (
                 r#"{"env": {"set": {"NODE_OPTIONS": "--require ./tools/a.sh", "P": "tools"}}}"#,
@@ -197,6 +217,51 @@ mod tests {
             let (are, others) = told(&base, &headless(mode));
             assert_eq!(are, covered, "{mode}");
             assert_eq!(others, uncovered, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_file_or_folder_of_the_project_is_told_in_whatever_form_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap().join("project");
+        fs::create_dir_all(base.join("tools/my dir")).unwrap();
+        fs::create_dir(base.join("outside")).unwrap();
+        for name in ["tools/x", "tools/my dir/y", "tools/a=b"] {
+            fs::write(base.join(name), "").unwrap();
+        }
+        let absolute = base.join("tools/x").display().to_string();
+        for (argument, expected) in [
+            ("-Itools", "tools"),
+            ("-I./tools/", "tools"),
+            ("-xftools/x", "tools/x"),
+            ("tools", "tools"),
+            ("../project/tools/x", "tools/x"),
+            ("-f../project/tools/x", "tools/x"),
+            (format!("file://{absolute}").as_str(), "tools/x"),
+            (format!("-L{}/tools/../tools/my dir", base.display()).as_str(), "tools/my dir"),
+            ("+tools/x", "tools/x"),
+            ("!tools/x", "tools/x"),
+            ("%tools/x", "tools/x"),
+            ("cat tools/a=b now", "tools/a=b"),
+            ("cat 'tools/my dir/y'; true", "tools/my dir/y"),
+            ("sh tools/*.sh", "tools"),
+            (format!("{} tools/x", "long ".repeat(2000)).as_str(), "tools/x"),
+        ] {
+            let config = serde_json::json!({
+                "command": "sh", "modes": {"headless": {"baseArgs": [argument]}}
+            });
+            let (_, uncovered) = told(&base, &config.to_string());
+            assert!(uncovered.iter().any(|path| path == expected), "{argument}: {uncovered:?}");
+            let config = serde_json::json!({"command": "sh", "env": {"set": {"A": argument}}});
+            let (_, uncovered) = told(&base, &config.to_string());
+            assert!(uncovered.iter().any(|path| path == expected), "{argument}: {uncovered:?}");
+        }
+        for argument in ["../project", ".", "./", "/", "..", "/usr/bin/env", absolute.as_str()] {
+            let config = serde_json::json!({
+                "command": "tools", "modes": {"headless": {"baseArgs": [argument]}}
+            });
+            let (_, uncovered) = told(&base, &config.to_string());
+            assert!(uncovered.is_empty(), "{argument}: {uncovered:?}");
         }
     }
 }

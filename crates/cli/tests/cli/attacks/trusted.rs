@@ -100,6 +100,18 @@ fn a_step_cannot_exchange_a_script_elsewhere_in_the_project_that_an_adapter_name
     }
 }
 
+/// An option letter with the path of a file behind it names the file as well.
+#[test]
+fn a_step_cannot_exchange_a_file_that_an_adapter_names_behind_an_option_letter() {
+    let program = |word: &str| format!("BEGIN {{ print \"{word}\" >> \"ran.txt\"; exit }}\n");
+    for argument in ["-f./tools/p.awk", "-ftools/p.awk"] {
+        let home = Home::new();
+        home.write(".coven/adapters/mine/config.json", &adapter("awk", &[argument]));
+        home.write("tools/p.awk", &program("good"));
+        exchanged(&home, "tools/p.awk", &program("evil"));
+    }
+}
+
 /// A byte order mark is no reason to read an adapter in another way than the loader does.
 #[test]
 fn a_step_cannot_exchange_a_script_that_an_adapter_names_behind_a_byte_order_mark() {
