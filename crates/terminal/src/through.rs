@@ -23,6 +23,7 @@ pub struct PassThrough {
     parser: SequenceParser,
     clipboard: ClipboardAccess,
     keyboard: KeyboardModes,
+    lasting_change: bool,
 }
 
 /// Whether a program may say what the terminal sends for keys, mouse, pastes and focus.
@@ -41,7 +42,7 @@ impl PassThrough {
     }
 
     /// The same for a terminal that is only printed on: its keys and its mouse stay as they are,
-    /// because the shell has them next.
+    /// because the shell has them next. See [`Self::has_lasting_change`].
     pub fn to_print(clipboard: ClipboardAccess) -> Self {
         Self { clipboard, keyboard: KeyboardModes::LeaveOut, ..Self::default() }
     }
@@ -49,9 +50,18 @@ impl PassThrough {
     /// Reads the next bytes; what of them goes on. An unfinished sequence waits for its end.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         let passed = Vec::with_capacity(bytes.len());
-        let mut sink = PassedBytes { passed, clipboard: self.clipboard, keyboard: self.keyboard };
+        let (clipboard, keyboard) = (self.clipboard, self.keyboard);
+        let mut sink = PassedBytes { passed, clipboard, keyboard, lasting_change: false };
         self.parser.feed(bytes, &mut sink);
+        self.lasting_change |= sink.lasting_change;
         sink.passed
+    }
+
+    /// Whether anything went on that changes how a terminal shows what others print later: a mode,
+    /// a character set, margins, tab stops, the colours behind the numbers. Attributes of text and
+    /// an open link do not count; they end with `CSI m` and an empty link.
+    pub fn has_lasting_change(&self) -> bool {
+        self.lasting_change
     }
 }
 
@@ -59,6 +69,7 @@ struct PassedBytes {
     passed: Vec<u8>,
     clipboard: ClipboardAccess,
     keyboard: KeyboardModes,
+    lasting_change: bool,
 }
 
 impl PassedBytes {
@@ -68,15 +79,15 @@ impl PassedBytes {
         }
     }
 
-    /// Sets or resets the modes of a sequence that may be.
+    /// Sets, resets, saves or restores the modes of a sequence that may be.
     fn private_modes(&mut self, csi: &ControlSequence<'_>) {
         let passes = self.keyboard == KeyboardModes::Pass;
-        let may_be = |mode: &&u16| {
-            !LEFT_OUT_MODES.contains(mode) && (passes || !KEYBOARD_MODES.contains(mode))
-        };
+        let may_be =
+            |mode: &&u16| PASSED_MODES.contains(mode) && (passes || !KEYBOARD_MODES.contains(mode));
         let modes: Vec<String> =
             csi.params.all().iter().filter(may_be).map(u16::to_string).collect();
         if !modes.is_empty() {
+            self.lasting_change = true;
             self.push(&[b"\x1b[?", modes.join(";").as_bytes(), &[csi.last]]);
         }
     }
@@ -91,6 +102,7 @@ impl ParserSink for PassedBytes {
         // Bell, backspace, tab, line ends, and the two shifts between character sets. Of the others
         // only ENQ does anything, and what it does is ask.
         if (0x07..=0x0f).contains(&byte) {
+            self.lasting_change |= byte == SHIFT_OUT;
             self.passed.push(byte);
         }
     }
@@ -101,6 +113,7 @@ impl ParserSink for PassedBytes {
             return;
         }
         if escape_may_pass(intermediates, last) {
+            self.lasting_change |= !intermediates.is_empty() || !b"78DEM\\".contains(&last);
             self.push(&[b"\x1b", intermediates, &[last]]);
         }
     }
@@ -110,9 +123,11 @@ impl ParserSink for PassedBytes {
         if !csi_may_pass(csi) || (keyboard && self.keyboard == KeyboardModes::LeaveOut) {
             return;
         }
-        if csi.marker == b'?' && matches!(csi.last, b'h' | b'l') {
+        if csi.marker == b'?' && matches!(csi.last, b'h' | b'l' | b'r' | b's') {
             return self.private_modes(csi);
         }
+        let passes_by = csi.marker == 0 && csi.intermediates.is_empty();
+        self.lasting_change |= !passes_by || !DRAWING.contains(&csi.last);
         self.push(&[b"\x1b[", csi.body().as_bytes(), csi.intermediates, &[csi.last]]);
     }
 
@@ -122,6 +137,7 @@ impl ParserSink for PassedBytes {
         if payload.chars().any(char::is_control) || !osc_may_pass(payload, self.clipboard) {
             return;
         }
+        self.lasting_change |= is_colour(osc_number(payload));
         let payload = without_direction_marks(payload);
         self.push(&[b"\x1b]", payload.as_bytes(), end.as_str().as_bytes()]);
     }
@@ -186,23 +202,44 @@ fn csi_may_pass(csi: &ControlSequence<'_>) -> bool {
     }
 }
 
-/// Modes that resize the window (132 columns), wait for an answer to the mouse, or make the
-/// terminal report its size at once.
-const LEFT_OUT_MODES: [u16; 4] = [3, 40, 1001, 2048];
+/// Shifts to another character set.
+const SHIFT_OUT: u8 = 0x0e;
 
-/// Modes of the keyboard, the keypad and the mouse, and reports of focus, pastes and colours.
-const KEYBOARD_MODES: [u16; 16] =
-    [1, 9, 66, 67, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2031, 9001];
+/// The last bytes of control sequences that draw, and after which nothing is different.
+const DRAWING: &[u8] = b"@ABCDEFGHIJKLMPSTXZ`abdefmstu";
+
+/// The private modes that go on: those that change how the screen is drawn, or what the terminal
+/// sends for keys, mouse, pastes and focus, and that a viewer can set back when it ends. All others
+/// are left out: they speak another language (2, 38), change character sets, print, resize the
+/// window or report something at once. So is 1007 (the wheel as arrow keys), which is on from the
+/// start in some terminals and off in others, so that nothing can set it back.
+pub const PASSED_MODES: [u16; 25] = [
+    1, 5, 6, 7, 9, 12, 25, 45, 47, 66, 69, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 1047,
+    1048, 1049, 2004, 2026, 2027,
+];
+
+/// Those of them that change what the terminal sends.
+const KEYBOARD_MODES: [u16; 12] = [1, 9, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 1016, 2004];
+
+fn osc_number(payload: &str) -> Option<u16> {
+    payload.split(';').next()?.parse().ok()
+}
+
+/// Whether an operating system command sets colours or the pointer.
+fn is_colour(number: Option<u16>) -> bool {
+    matches!(number, Some(4 | 5 | 10..=19 | 21 | 22 | 104 | 105 | 110..=119))
+}
 
 /// Whether an operating system command is one of those that agents use and that change nothing
 /// but how a terminal looks.
 fn osc_may_pass(payload: &str, clipboard: ClipboardAccess) -> bool {
-    let mut parts = payload.splitn(3, ';');
-    match parts.next().and_then(|number| number.parse::<u16>().ok()) {
-        // Titles, folder, links, prompts and notifications.
-        Some(0..=2 | 7 | 8 | 133 | 777) => true,
-        // Colours and the pointer. No value of theirs has the sign that asks for it.
-        Some(4 | 5 | 10..=19 | 21 | 22 | 104 | 105 | 110..=119) => !payload.contains('?'),
+    let number = osc_number(payload);
+    let mut parts = payload.splitn(3, ';').skip(1);
+    match number {
+        // Titles, links and notifications.
+        Some(0..=2 | 8 | 777) => true,
+        // No value of theirs has the sign that asks for it.
+        _ if is_colour(number) => !payload.contains('?'),
         // A notification, or progress; with other numbers it is a command to the terminal.
         Some(9) => {
             let first = parts.next().unwrap_or_default();
@@ -266,6 +303,7 @@ mod tests {
             "\x1b]1337;File=name=a:aGVsbG8=\x07",
             "\x1b]5522;type=write\x1b\\",
             "\x1b]5113;ac=send\x1b\\",
+            "\x1b]7;file://host/folder\x07\x1b]133;A\x07\x1b]133;C;cmdline=x\x1b\\",
             "\x1b]50;font\x07\x1b]51;Ewrite\x07\x1b]3;prop=1\x07\x1b]46;log\x07\x1b]9;6;\"macro\"\x07",
             "\x1b[5i\x1b[?4i\x1b[21t\x1b[8;1;1t\x1b[3;0;0t",
             "\x1bP1;1|17/aa\x1b\\\x1b_any\x1b\\\x1b^any\x1b\\\x1bXany\x1b\\",
@@ -307,6 +345,44 @@ mod tests {
     }
 
     #[test]
+    fn only_modes_that_can_be_set_back_go_through() {
+        for mode in 0..=u16::MAX {
+            for action in ['h', 'l', 'r', 's'] {
+                let text = format!("\x1b[?{mode}{action}");
+                let expected = if PASSED_MODES.contains(&mode) { text.as_str() } else { "" };
+                assert_eq!(passed(&text), expected);
+            }
+        }
+        // VT52, other character sets, reports of sizes and colours, and numbers out of range.
+        for mode in ["2", "3", "18", "38", "46", "1007", "1041", "2031", "2048", "5522", "70000"] {
+            assert_eq!(passed(&format!("\x1b[?{mode}h\x1b[?{mode}l\x1b[?{mode}r")), "", "{mode}");
+        }
+        assert_eq!(passed("\x1b[?r\x1b[?s\x1b[?h\x1b[2h\x1b[12l\x1b[99999h\x1b[4;2h"), "");
+        assert_eq!(passed("\x1b[4h\x1b[20l"), "\x1b[4h\x1b[20l");
+    }
+
+    #[test]
+    fn what_stays_behind_a_stream_is_known() {
+        for (text, stays) in [
+            ("plain \x1b[1;31mred\x1b[m\r\n\x1b[2K\x1b[3A\x1b[H\x1b[2J\x1b]0;t\x07", false),
+            ("\x1b]8;;https://a.b\x07link\x1b]8;;\x07\x1b[?2048h\x1b[?1003h\x1b7\x1b8", false),
+            ("\x1b[?1049h", true),
+            ("\x1b[?25l", true),
+            ("\x1b(0", true),
+            ("\x0e", true),
+            ("\x1b[2;5r", true),
+            ("\x1b[4h", true),
+            ("\x1b[3g", true),
+            ("\x1b[3 q", true),
+            ("\x1b]11;#102030\x07", true),
+        ] {
+            let mut printed = PassThrough::to_print(ClipboardAccess::Off);
+            printed.feed(text.as_bytes());
+            assert_eq!(printed.has_lasting_change(), stays, "{text:?}");
+        }
+    }
+
+    #[test]
     fn a_terminal_that_is_only_printed_on_keeps_its_keys_and_its_mouse() {
         let modes = "\x1b[?1003;1006h\x1b[?2004h\x1b[>4;2m\x1b[>1u\x1b[=1u\x1b=";
         assert_eq!(passed(modes), modes);
@@ -336,7 +412,10 @@ mod tests {
         screen.feed(b"\x1b[3g\x1b[4G\x1bH\x1b[3 q\x1b7\x1b[2;20Hxx\x1b[1\"qy");
         let dump = screen.dump();
         let went = PassThrough::default().feed(&dump);
-        assert_eq!(String::from_utf8(went).unwrap(), String::from_utf8(dump).unwrap());
+        // Two modes of our own terminals are not set back on one of a person, for want of being on.
+        let dump = String::from_utf8(dump).unwrap();
+        let dump = dump.replace("\x1b[?1007l", "").replace("\x1b[?2031l", "");
+        assert_eq!(String::from_utf8(went).unwrap(), dump);
     }
 
     #[test]

@@ -18,12 +18,14 @@ const PAINT_INTERVAL: Duration = Duration::from_millis(16);
 pub(crate) const LEAVE: &str = concat!(
     // Alternate screen, soft reset, reverse video, blinking, keypad, insert, newline mode.
     "\x1b[?1049l\x1b[!p\x1b[?5l\x1b[?12l\x1b[?66l\x1b>\x1b[4l\x1b[20l\x1b[?1l\x1b[?6l\x1b[?7h",
+    // Wrapping back, margins at the sides, tab stops.
+    "\x1b[?45l\x1b[?69l\x1b[?5W",
     // Mouse, focus, paste, synchronized output, graphemes, colour-scheme reports.
-    "\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1004l",
-    "\x1b[?2004l\x1b[?2026l\x1b[?2027l\x1b[?2031l",
+    "\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l",
+    "\x1b[?1004l\x1b[?2004l\x1b[?2026l\x1b[?2027l\x1b[?2031l",
     // Keyboard protocols, cursor, colours, links, character sets, attributes, margins.
     "\x1b[>4m\x1b[<99u\x1b[=0u\x1b[?25h\x1b[0 q\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\",
-    "\x1b]112\x1b\\\x1b]8;;\x1b\\\x1b(B\x1b)B\x0f\x1b[m\x1b[r",
+    "\x1b]112\x1b\\\x1b]8;;\x1b\\\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b[m\x1b[r",
 );
 
 /// A terminal that shows another. Dropping it leaves it as it was, also on a panic.
@@ -143,5 +145,27 @@ impl Drop for ViewerTerminal {
         let text = format!("{LEAVE}\x1b[23;2t\x1b[{};1H\r\n", self.agent.end());
         // Nothing more can be done for a terminal that is gone.
         write(text.as_bytes()).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_terminal::through::PASSED_MODES;
+
+    use super::*;
+
+    #[test]
+    fn every_mode_that_an_agent_may_set_is_set_back() {
+        for mode in PASSED_MODES {
+            let back = match mode {
+                // On in a new terminal.
+                7 | 25 => format!("\x1b[?{mode}h"),
+                47 | 1047 => "\x1b[?1049l".to_owned(),
+                // It saves the cursor, and nothing is to be set back.
+                1048 => continue,
+                _ => format!("\x1b[?{mode}l"),
+            };
+            assert!(LEAVE.contains(&back), "{mode}");
+        }
     }
 }
