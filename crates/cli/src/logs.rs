@@ -7,14 +7,14 @@ use coven_api::client::StreamedEvent;
 use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, TranscriptEntry};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::AgentMode;
-use coven_terminal::through::PassThrough;
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
+use crate::output;
+use crate::printed::PrintedOutput;
 use crate::signals::{SignalEvent, SignalListener};
-use crate::{mirror, output};
 
 /// The adapter of plain programs, which have nothing to tell but their output.
 const SHELL_ADAPTER: &str = "shell";
@@ -86,7 +86,7 @@ struct TaskLog<'a> {
     /// Whether the end of the last line was shown.
     ended: bool,
     /// Between exact bytes and a terminal.
-    through: Option<PassThrough>,
+    printed: Option<PrintedOutput>,
 }
 
 impl<'a> TaskLog<'a> {
@@ -96,11 +96,11 @@ impl<'a> TaskLog<'a> {
         task: &'a TaskItem,
         arguments: &'a Arguments,
     ) -> Result<Self> {
-        let mut through = None;
+        let mut printed = None;
         if arguments.raw && std::io::stdout().is_terminal() {
-            through = Some(PassThrough::to_print(mirror::clipboard()?));
+            printed = Some(PrintedOutput::new()?);
         }
-        Ok(Self { client, workflow, task, arguments, ended: true, through })
+        Ok(Self { client, workflow, task, arguments, ended: true, printed })
     }
 
     fn id(&self) -> &'a str {
@@ -177,7 +177,7 @@ impl<'a> TaskLog<'a> {
             let (id, task) = (self.id(), self.task.id.as_str());
             if self.arguments.raw {
                 let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
-                output::bytes(&self.passed(bytes))?;
+                self.print(&bytes)?;
                 if next <= *offset {
                     let now = self.client.workflow(id).await?;
                     return Ok(now
@@ -204,12 +204,12 @@ impl<'a> TaskLog<'a> {
         }
     }
 
-    /// Exact bytes, as they may go on: to another program all of them, to a terminal what does not
-    /// reach beyond its screen.
-    fn passed(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        match &mut self.through {
-            Some(through) => through.feed(&bytes),
-            None => bytes,
+    /// Prints exact bytes: to another program all of them, to a terminal what does not reach beyond
+    /// its screen.
+    fn print(&mut self, bytes: &[u8]) -> Result {
+        match &mut self.printed {
+            Some(printed) => printed.print(bytes),
+            None => output::bytes(bytes),
         }
     }
 

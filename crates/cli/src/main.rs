@@ -41,6 +41,7 @@ mod open;
 mod output;
 mod play;
 mod policy;
+mod printed;
 mod question;
 mod resume;
 mod retry;

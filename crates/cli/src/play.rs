@@ -8,7 +8,6 @@ use std::time::Duration;
 use coven_api::task::AttemptQuery;
 use coven_notation::HumanDuration;
 use coven_terminal::recording::{EventData, RecordingEvent, RecordingReader};
-use coven_terminal::through::PassThrough;
 use tokio::time::{Instant, sleep_until};
 
 use crate::attach::LEAVE;
@@ -16,6 +15,7 @@ use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
 use crate::mirror::{self, ScreenMirror};
+use crate::printed::PrintedOutput;
 use crate::signals::{SignalEvent, SignalListener};
 use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{output, tty};
@@ -103,8 +103,8 @@ struct RecordingPlayer {
     keyboard: Option<TerminalKeyboard>,
     /// The recorded terminal, where there is one to show it on.
     mirror: Option<ScreenMirror>,
-    /// What goes on where there is none.
-    through: PassThrough,
+    /// What is printed where there is none.
+    printed: PrintedOutput,
     signals: SignalListener,
     speed: f64,
     idle_limit: Option<Duration>,
@@ -140,7 +140,7 @@ impl RecordingPlayer {
         let mut player = Self {
             keyboard,
             mirror,
-            through: PassThrough::to_print(clipboard),
+            printed: PrintedOutput::new()?,
             signals: SignalListener::listen()?,
             speed: arguments.speed,
             idle_limit: arguments.idle_limit.map(Into::into),
@@ -168,7 +168,7 @@ impl RecordingPlayer {
 
     fn show(&mut self, data: &EventData) -> Result {
         match (data, &mut self.mirror) {
-            (EventData::Output(text), None) => output::bytes(&self.through.feed(text.as_bytes())),
+            (EventData::Output(text), None) => self.printed.print(text.as_bytes()),
             (EventData::Output(text), Some(mirror)) => {
                 output::bytes(&mirror.feed(text.as_bytes()))?;
                 output::bytes(&mirror.paint())

@@ -70,3 +70,29 @@ fn the_last_words_of_an_agent_are_shown_once() {
     let said = home.coven(&["logs", &home.only()]).ok().out;
     assert_eq!(said.matches("All done.").count(), 1, "{said}");
 }
+
+/// What exact output turned on, the shell that comes next must not find on.
+#[test]
+fn a_terminal_is_set_back_after_exact_output() {
+    let home = Home::new();
+    let steps = concat!(
+        "  - {name: alt, type: script, command: 'printf \"\\033[?1049h\\033[?25l\\033(0lqk\"'}\n",
+        "  - {name: plain, type: script, command: 'printf \"\\033[31mred\\033[m\\n\"'}\n",
+    );
+    home.run(steps, &[]).ok();
+    let name = home.only();
+    let raw = |task: &str| {
+        let mut terminal = home.terminal(&["logs", &format!("{name}/{task}"), "--raw"]);
+        assert_eq!(terminal.finish().code(), Some(0));
+        terminal
+    };
+    let terminal = raw("alt");
+    let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
+    let (_, behind) = text.split_once("\x1b[?1049h\x1b[?25l\x1b(0lqk").unwrap();
+    assert!(behind.contains("\x1b(B"), "{behind:?}");
+    assert!(terminal.is_as_new());
+    // Output that leaves nothing behind is not followed by what moves the cursor.
+    let terminal = raw("plain");
+    let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
+    assert!(text.contains("\x1b[31mred") && !text.contains("\x1b[?1049l"), "{text:?}");
+}
