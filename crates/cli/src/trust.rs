@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use coven_api::ApiClient;
 use coven_api::client::ClientError;
 use coven_api::system::{FileChangeKind, FolderTrust, SetTrust, TrustQuery, TrustState};
+use coven_store::{BaseDirError, ownership};
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
@@ -221,7 +222,11 @@ pub(crate) async fn ask(client: &ApiClient, base: &Path) -> Result<bool> {
 
 fn not_owned(standing: &FolderTrust) -> CommandFailure {
     let owners = standing.owners.as_deref().unwrap_or_default();
-    let message = format!("{} is not yours alone: {owners}", standing.base_dir);
+    // The folder, or only its `.coven`.
+    let message = match ownership::check_path(Path::new(&standing.base_dir), None) {
+        Err(BaseDirError::NotOwned(error)) => error.to_string(),
+        _ => format!("{} is not yours alone: {owners}", standing.base_dir),
+    };
     CommandFailure::failed(message).hint(format!(
         "a user who can write there can run programs as you; if you want that: \
          coven trust --owner {}",

@@ -5,8 +5,9 @@ use std::env;
 use coven_adapters::AdapterConfigLoader;
 use coven_adapters::loader::{CONFIG_FILE, is_type};
 
+use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
-use crate::{folders, written};
+use crate::{folders, trust, written};
 
 /// What a new file begins with: an agent that takes its prompt as the last argument and shows one
 /// thing while it works, another while it waits.
@@ -75,6 +76,7 @@ pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
         let base = env::current_dir().map_err(CommandFailure::failed)?;
         let folder = base.join(".coven/adapters");
         written::refuse_links(&base, &folder.join(kind).join(CONFIG_FILE))?;
+        block_on(trust::refuse_not_owned(&base))?;
         folder
     } else {
         written::user_folder("adapters")

@@ -5,8 +5,9 @@ use std::env;
 use coven_notation::SourceFile;
 use coven_workflow::check;
 
+use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
-use crate::{output, written};
+use crate::{output, trust, written};
 
 /// What a new grimoire begins with: an agent, a gate, and everything else in comments.
 const TEMPLATE: &str = r#"# A grimoire: a workflow of named steps, one after the other.
@@ -75,6 +76,7 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
         let base = env::current_dir().map_err(CommandFailure::failed)?;
         let folder = base.join(".coven/grimoires");
         written::refuse_links(&base, &folder.join(name))?;
+        block_on(trust::refuse_not_owned(&base))?;
         folder
     };
     let file = folder.join(format!("{name}.yaml"));

@@ -116,6 +116,32 @@ fn a_coven_folder_that_every_user_can_write_to_is_not_used_until_a_person_says_s
     refused_while_open(".coven");
 }
 
+/// Commands that write files are refused as those that run something are, and say which part of a
+/// folder is open to others.
+#[test]
+fn no_new_project_grimoire_or_adapter_is_written_into_a_folder_that_is_open_to_all() {
+    for part in ["", ".coven"] {
+        let home = Home::new();
+        let open = folder(&home, "open");
+        fs::create_dir(open.join(".coven")).unwrap();
+        let shown = open.join(part).components().as_path().display().to_string();
+        open_to_all(&open.join(part));
+        for command in
+            [&["init"][..], &["grimoire", "new", "mine"], &["adapter", "new", "mine", "--project"]]
+        {
+            let said = coven_in(&home, &open, command);
+            assert!(is_refused(&said, &["world-writable".to_owned()]), "{command:?}: {said:?}");
+            let refused = format!("{shown} is not yours alone");
+            assert!(said.err.contains(&refused), "{command:?}: {said:?}");
+            let made = fs::read_dir(open.join(".coven")).unwrap().count();
+            assert_eq!(made, 0, "{command:?}");
+        }
+        home.coven(&["trust", "--owner", "--yes", open.to_str().unwrap()]).ok();
+        coven_in(&home, &open, &["grimoire", "new", "mine"]).ok();
+        coven_in(&home, &open, &["adapter", "new", "mine", "--project"]).ok();
+    }
+}
+
 #[test]
 fn a_folder_that_was_given_away_after_it_was_used_is_not_opened_again() {
     let home = Home::new();
