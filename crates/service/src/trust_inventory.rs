@@ -22,6 +22,8 @@ use crate::trust_scan::PathScan;
 const MAX_FILES: usize = 5000;
 /// How many bytes may count.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
+/// How many paths may be named and not covered. Leaving some out of the list would hide them.
+const MAX_UNCOVERED: usize = 1000;
 /// How many folders may be inside one another.
 const MAX_DEPTH: usize = 8;
 
@@ -59,10 +61,13 @@ pub(crate) struct TrustInventory {
 impl TrustInventory {
     /// Looks at a folder.
     pub(crate) fn of(base_dir: &Path) -> io::Result<Self> {
-        Self::of_copy(base_dir, base_dir)
+        let mut inventory = Self::of_copy(base_dir, base_dir)?;
+        inventory.uncovered = inventory.find_uncovered(base_dir)?;
+        Ok(inventory)
     }
 
-    /// Looks at a folder that has the files of another one, `base_dir`.
+    /// Looks at a folder that has the files of another one, `base_dir`. What is not covered is not
+    /// sought: it is in no copy.
     pub(crate) fn of_copy(root: &Path, base_dir: &Path) -> io::Result<Self> {
         let mut found = BTreeSet::new();
         for folder in FOLDERS {
@@ -83,13 +88,24 @@ impl TrustInventory {
                 take(root, path, &mut files, &mut bytes)?;
             }
         }
-        let (mut scan, mut uncovered) = (PathScan::new(base_dir), BTreeSet::new());
-        for launch in &launches {
-            launch.tell_uncovered(&mut scan, |path| files.contains_key(path), &mut uncovered);
-        }
-        let uncovered = uncovered.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let digest = (!files.is_empty()).then(|| digest(&files));
-        Ok(Self { files, digest, uncovered })
+        Ok(Self { files, digest, uncovered: Vec::new() })
+    }
+
+    /// What adapters name of the project where no copy takes its place.
+    fn find_uncovered(&self, base_dir: &Path) -> io::Result<Vec<String>> {
+        let (mut scan, mut uncovered) = (PathScan::new(base_dir), BTreeSet::new());
+        for launch in launches(&self.files) {
+            let is_covered = |path: &Path| self.files.contains_key(path);
+            launch.tell_uncovered(&mut scan, is_covered, &mut uncovered);
+        }
+        if uncovered.len() > MAX_UNCOVERED {
+            return Err(io::Error::other(
+                "its adapters name more than 1,000 files and folders of the project that cannot be \
+                 covered by trust",
+            ));
+        }
+        Ok(uncovered.iter().map(|path| path.to_string_lossy().into_owned()).collect())
     }
 
     /// The names of the files, for people.
@@ -194,4 +210,33 @@ fn launches(files: &BTreeMap<PathBuf, TrustFileContent>) -> Vec<LaunchTexts> {
         path.starts_with(FOLDERS[0]) && path.file_name().is_some_and(|name| name == "config.json")
     });
     configs.filter_map(|(_, file)| LaunchTexts::read(&file.content)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
+
+    use super::*;
+
+    #[test]
+    fn no_path_that_is_not_covered_is_hidden_behind_many_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let adapter = folder.path().join(".coven/adapters/mine");
+        fs::create_dir_all(&adapter).unwrap();
+        let names: Vec<String> =
+            (0..=MAX_UNCOVERED).map(|number| format!("n{number:04}")).collect();
+        for name in &names {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let uncovered = |names: &[String]| {
+            let config = serde_json::json!({
+                "command": "sh", "modes": {"headless": {"baseArgs": names}}
+            });
+            fs::write(adapter.join("config.json"), config.to_string()).unwrap();
+            TrustInventory::of(folder.path()).map(|inventory| inventory.uncovered)
+        };
+        assert_eq!(uncovered(&names[1..]).unwrap(), names[1..]);
+        let error = uncovered(&names).unwrap_err().to_string();
+        assert!(error.contains("cannot be covered"), "{error}");
+    }
 }

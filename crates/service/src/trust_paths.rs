@@ -17,9 +17,6 @@ use crate::trust_scan::{PathScan, words};
 /// How large a file may be that is covered because an argument names it. Larger ones are data.
 const MAX_NAMED_BYTES: u64 = 8 << 20;
 
-/// How many paths that are not covered are told.
-const MAX_TOLD: usize = 100;
-
 /// Keys of a mode whose values are settings of ours and reach no program.
 const SETTINGS: [&str; 4] = ["promptPosition", "defaultPermission", "transcript", "stdin"];
 
@@ -88,9 +85,7 @@ impl LaunchTexts {
         told: &mut BTreeSet<PathBuf>,
     ) {
         let mut tell = |path: PathBuf| {
-            if told.len() < MAX_TOLD {
-                told.insert(path);
-            }
+            told.insert(path);
         };
         for text in self.all() {
             let named = named_paths(scan.base_dir(), text);
