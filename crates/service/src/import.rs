@@ -169,7 +169,7 @@ fn answers(run: &WorkflowRun, vouched: bool) -> Vec<String> {
         let (command, adapter) = (printable(&rule.command), printable(&rule.adapter));
         answers.push(format!("{adapter} may run this without asking: {command}"));
     }
-    if !vouched && !answers.is_empty() {
+    if !vouched {
         for answer in &mut answers {
             answer
                 .push_str(": not any more, you would be asked, unless you give its key (`--key`)");

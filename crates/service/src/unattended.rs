@@ -14,15 +14,13 @@ impl Service {
     /// any job may be one of its sessions.
     pub(crate) async fn unattended(&self) -> Vec<HolderEntry> {
         let registry = self.holders();
-        let entries = blocking(move || registry.entries()).await.unwrap_or_default();
-        let mut running: Vec<HolderEntry> =
-            entries.into_iter().filter(|entry| entry.holder.is_running()).collect();
+        let running = blocking(move || registry.running()).await.unwrap_or_default();
         if running.is_empty() || self.base_dirs().iter().any(|base| base.is_opening()) {
             return Vec::new();
         }
         let sessions = self.sessions().await;
         let mut unattended = Vec::new();
-        for entry in running.drain(..) {
+        for entry in running {
             if !is_followed(&sessions, &entry).await {
                 unattended.push(entry);
             }

@@ -17,7 +17,7 @@ const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) async fn run(agents: bool) -> Result {
-    if agents && connect::running().await?.is_none() && !jobs_left()?.is_empty() {
+    if agents && connect::running().await?.is_none() && !jobs_left(&holders()?)?.is_empty() {
         // A daemon cancels their runs, too. Without one they can still be ended.
         if connect::daemon().await.is_err() {
             output::say!("The daemon cannot be started, so its jobs are ended without it.");
@@ -63,17 +63,19 @@ pub(super) async fn run(agents: bool) -> Result {
     Ok(())
 }
 
+fn holders() -> Result<HolderRegistry> {
+    Ok(HolderRegistry::new(&folders::places()?.state_dir))
+}
+
 /// The jobs that run, as their holders are written down.
-fn jobs_left() -> Result<Vec<HolderEntry>> {
-    let registry = HolderRegistry::new(&folders::places()?.state_dir);
-    let entries = registry.entries().map_err(CommandFailure::failed)?;
-    Ok(entries.into_iter().filter(|entry| entry.holder.is_running()).collect())
+fn jobs_left(registry: &HolderRegistry) -> Result<Vec<HolderEntry>> {
+    registry.running().map_err(CommandFailure::failed)
 }
 
 /// Ends the jobs that no daemon ended.
 fn end_jobs() -> Result {
-    let registry = HolderRegistry::new(&folders::places()?.state_dir);
-    for entry in jobs_left()? {
+    let registry = holders()?;
+    for entry in jobs_left(&registry)? {
         registry.end(&entry).map_err(CommandFailure::failed)?;
         output::say!("ended {}, which no daemon followed", output::one_line(&entry.job));
     }

@@ -288,9 +288,8 @@ impl SessionManager {
 
 /// The sessions that have a job which runs, as its holder says; none if that cannot be known.
 fn running_sessions(state_dir: &Path) -> Option<BTreeSet<String>> {
-    let entries = HolderRegistry::new(state_dir).entries().ok()?;
-    let running = entries.iter().filter(|entry| entry.holder.is_running());
-    Some(running.map(|entry| entry.session().to_owned()).collect())
+    let running = HolderRegistry::new(state_dir).running().ok()?;
+    Some(running.iter().map(|entry| entry.session().to_owned()).collect())
 }
 
 /// Whether every line of a journal is sealed with the key that its reader has.

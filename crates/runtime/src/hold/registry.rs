@@ -156,6 +156,13 @@ impl HolderRegistry {
         Ok(entries)
     }
 
+    /// The holders that run now.
+    pub fn running(&self) -> io::Result<Vec<HolderEntry>> {
+        let mut entries = self.entries()?;
+        entries.retain(|entry| entry.holder.is_running());
+        Ok(entries)
+    }
+
     /// Ends a job through its holder, and what the holder leaves if it has to be killed.
     pub fn end(&self, entry: &HolderEntry) -> io::Result<()> {
         let Ok(holder) = entry.holder.open() else { return Ok(()) };

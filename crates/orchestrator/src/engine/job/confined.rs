@@ -9,7 +9,7 @@ use coven_adapters::AgentAdapter;
 use coven_model::event::JobConfinement;
 use coven_model::{ConfineMode, JobOutcome, JobWork, PermissionLevel, SandboxMode};
 use coven_runtime::domain::Sandbox as Confined;
-use coven_runtime::hold::HolderFolder;
+use coven_runtime::hold::{HolderFolder, SpawnRecord};
 use coven_runtime::sandbox::{Enforcement, PORTS_ABI, SCOPES_ABI, TRUNCATION_ABI};
 
 use super::begin::COMMAND_ADAPTER;
@@ -200,7 +200,12 @@ impl JobDetails {
 
     /// What confines the process, as it was written down when it was started.
     fn enforced(&self) -> Option<Enforcement> {
-        HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten()?.sandbox
+        self.spawn_record()?.sandbox
+    }
+
+    /// What was written down when the process was started.
+    fn spawn_record(&self) -> Option<SpawnRecord> {
+        HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten()
     }
 
     /// Whether the kernel keeps a process without a sandbox from signalling others, where its step
@@ -208,8 +213,7 @@ impl JobDetails {
     fn is_scoped(&self) -> Option<bool> {
         let is_asked = self.spec.sandbox == SandboxMode::Off
             && self.spec.confine == Some(ConfineMode::Signals);
-        let record = || HolderFolder::new(self.attempt.path()).spawn_record().ok().flatten();
-        is_asked.then(record).flatten()?.scoped
+        is_asked.then(|| self.spawn_record()).flatten()?.scoped
     }
 
     /// What of its confinement is not enforced, if that is so.

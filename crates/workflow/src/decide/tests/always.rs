@@ -34,8 +34,8 @@ fn always(adapter: &str) -> InterventionDecision {
     InterventionDecision { rule: Some(Box::new(rule)), ..decision }
 }
 
-#[test]
-fn a_command_that_was_approved_for_always_is_not_asked_again() {
+/// A run whose agent was allowed `cargo test` for always.
+fn approved_for_always() -> TestRun {
     let mut told = chat();
     told.tell(asks_to_run(1, "Run it?", "cargo test", false));
     let adapter = match &told.spec("a", 1).work {
@@ -44,6 +44,12 @@ fn a_command_that_was_approved_for_always_is_not_asked_again() {
     };
     told.tell(decide_with(1, always(&adapter)));
     told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+    told
+}
+
+#[test]
+fn a_command_that_was_approved_for_always_is_not_asked_again() {
+    let mut told = approved_for_always();
     // Another process folds the same facts.
     told.state = replay(&told.journal);
     let (events, commands) = told.tell(asks_to_run(3, "Again?", "cargo test", false));
@@ -64,14 +70,7 @@ fn a_command_that_was_approved_for_always_is_not_asked_again() {
 #[test]
 fn what_a_strangers_session_answered_by_itself_is_asked_after_its_import() {
     for vouched in [false, true] {
-        let mut told = chat();
-        told.tell(asks_to_run(1, "Run it?", "cargo test", false));
-        let adapter = match &told.spec("a", 1).work {
-            JobWork::Agent(agent) => agent.adapter.clone(),
-            work @ JobWork::Shell(_) => panic!("{work:?}"),
-        };
-        told.tell(decide_with(1, always(&adapter)));
-        told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+        let mut told = approved_for_always();
         let SessionEvent::SessionCreated(made) = &mut told.journal[0] else { panic!("not made") };
         made.auto = Some(AutoAnswer::Allow);
         told.state = replay(&told.journal);
