@@ -137,6 +137,13 @@ impl SessionSnapshot {
         self.state.run().and_then(|run| run.identity.auto)
     }
 
+    /// How many answers to this question its agent did not take, since it last took something.
+    pub fn refused_answers(&self, asked: &Intervention) -> u32 {
+        let run = self.state.run();
+        let task = run.zip(asked.task.as_ref()).and_then(|(run, id)| run.task(id));
+        task.and_then(TaskRun::live).map_or(0, |live| live.refused_answers(asked))
+    }
+
     /// The readable view; nothing if there is no run.
     pub fn view(&self) -> Option<&SessionView> {
         self.view.get_or_init(|| self.viewer.session(&self.state)).as_ref()

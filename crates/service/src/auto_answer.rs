@@ -13,26 +13,22 @@
 //! | lost job | retry once for each task, then abort | abort |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
-//! blindly; it is denied. So is an approval of which a part is not on the screen. An agent that takes no answer is left to a person. Each decision is a
-//! fact like any other, by `--auto allow` or `--auto deny`. What was wanted is a part of the first
+//! blindly; it is denied. So is an approval of which a part is not on the screen. An agent that takes
+//! no answer is left to a person. Each decision is a fact like any other, by `--auto allow` or
+//! `--auto deny`. What was wanted is a part of the first
 //! fact of the session, so that the next daemon knows it; no file beside the journal means anything.
 
-use std::collections::HashSet;
 use std::path::Path;
 
-use coven_model::event::SessionEvent;
 use coven_model::{
     AutoAnswer, Intervention, InterventionChoice, InterventionDecision, InterventionKind,
 };
 use coven_orchestrator::{Orchestrator, RequestError};
-use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, SessionAuthority};
 
-use crate::blocking::blocking;
 use crate::context::ServiceContext;
 
 /// How many answers to one question an agent may refuse. More of them would not help.
-const MAX_REFUSED_ANSWERS: usize = 5;
+const MAX_REFUSED_ANSWERS: u32 = 5;
 
 /// Answers everything that waits in the sessions of a base directory.
 pub(crate) async fn answer_waiting(context: &ServiceContext, orchestrator: &Orchestrator) {
@@ -48,15 +44,13 @@ pub(crate) async fn answer(
     asked: &Intervention,
 ) {
     let Some(controller) = orchestrator.controller(&asked.workflow_id) else { return };
-    let Some(auto) = controller.snapshot().auto() else { return };
+    let snapshot = controller.snapshot();
+    let Some(auto) = snapshot.auto() else { return };
     let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    let (base, question, authority) =
-        (base_dir.to_owned(), asked.clone(), context.authority.clone());
-    let refused = blocking(move || Ok(refused(&authority, &base, &question))).await;
-    if refused.unwrap_or(0) >= MAX_REFUSED_ANSWERS {
+    if snapshot.refused_answers(asked) >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }
@@ -90,33 +84,6 @@ async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str
     orchestrator.decided(&asked.workflow_id).await.iter().any(|(before, decision)| {
         (&before.step, &before.task, before.kind) == (&asked.step, &asked.task, asked.kind)
             && decision.as_ref().is_some_and(ours)
-    })
-}
-
-/// How often the same question was answered and the answer not taken, since the agent last took
-/// one. An answer that came too late, because the daemon died on the way, was to another question.
-/// One that is asked again has another digest if a key was pressed, so its words count.
-fn refused(authority: &SessionAuthority, base_dir: &Path, asked: &Intervention) -> usize {
-    let Some(task) = asked.task.as_ref().filter(|_| asked.digest.is_some()) else { return 0 };
-    let look = BaseDir::find(base_dir).ok().flatten();
-    let look =
-        look.and_then(|base| ReadOnlySession::open(&base, authority, &asked.workflow_id).ok());
-    let Some(mut reader) = look.and_then(|look| look.reader().ok()) else { return 0 };
-    let Ok(facts) = reader.read_from::<SessionEvent>(1) else { return 0 };
-    let mut same = HashSet::new();
-    facts.map_while(Result::ok).fold(0, |count, record| match record.fact {
-        SessionEvent::InterventionRequired { intervention, .. }
-            if intervention.task.as_ref() == Some(task)
-                && (intervention.kind, &intervention.excerpt) == (asked.kind, &asked.excerpt) =>
-        {
-            same.insert(intervention.id);
-            count
-        }
-        SessionEvent::InputRefused { intervention, .. } if same.contains(&intervention) => {
-            count + 1
-        }
-        SessionEvent::InputDelivered { job, .. } if job.task == *task => 0,
-        _ => count,
     })
 }
 

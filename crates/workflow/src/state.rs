@@ -27,7 +27,10 @@ pub use refusal::RefusalReason;
 pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
-pub use task::{AnswerPhase, AskedQuestion, LiveJob, PendingText, TaskPhase, TaskRun};
+pub(crate) use task::question_words;
+pub use task::{
+    AnswerPhase, AskedQuestion, LiveJob, PendingText, RefusedQuestion, TaskPhase, TaskRun,
+};
 pub(crate) use variables::{Local, TaskVariables};
 
 use crate::plan::{PlanStep, StepAction};

@@ -10,7 +10,7 @@ use super::task::change_live;
 use crate::rules::{ActiveRules, DecisionRule};
 use crate::state::{
     AnswerPhase, AskedQuestion, LiveJob, PendingIntervention, PendingText, StepProgress,
-    WorkflowRun,
+    WorkflowRun, question_words,
 };
 
 pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEvent) {
@@ -54,7 +54,8 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             run.next_intervention = run.next_intervention.max(number.saturating_add(1));
             let job = AttemptId { task: task.clone(), attempt: *attempt };
             let answer = AnswerPhase::Decided(decision.clone());
-            let asked = AskedQuestion { number, digest: digest.clone(), answer };
+            let (digest, words) = (digest.clone(), question_words(intervention));
+            let asked = AskedQuestion { number, digest, words, answer };
             change_live(run, &job, |live| {
                 live.ask(asked);
                 live.remember(decision);
@@ -77,6 +78,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             };
             change_live(run, job, |live| {
                 live.seen = live.seen.max(*seen);
+                live.refused.clear();
                 if let Some(number) = answered {
                     live.set_answer(number, AnswerPhase::Given);
                 }
@@ -91,6 +93,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             change_live(run, job, |live| {
                 if let Some(number) = number {
                     live.set_answer(number, AnswerPhase::Void);
+                    live.refuse_answer(number);
                     live.say = None;
                 }
             });
@@ -116,7 +119,8 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
         change_live(run, &job, |live| match (intervention.kind, digest) {
             (InterventionKind::EndedTurn, _) | (_, None) => live.turn = Some(number),
             (_, Some(digest)) => {
-                live.ask(AskedQuestion { number, digest, answer: AnswerPhase::Open });
+                let words = question_words(intervention);
+                live.ask(AskedQuestion { number, digest, words, answer: AnswerPhase::Open });
             }
         });
     } else {

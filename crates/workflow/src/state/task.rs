@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
-    AttemptId, ContentDigest, InterventionChoice, JobSpec, JobWork, TaskId, TaskStatus, Timestamp,
-    TokenUsage,
+    AttemptId, ContentDigest, Intervention, InterventionChoice, JobSpec, JobWork, TaskId,
+    TaskStatus, Timestamp, TokenUsage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -102,6 +102,9 @@ pub struct LiveJob {
     pub turn: Option<u64>,
     /// What it asked, the newest last.
     pub asked: Vec<AskedQuestion>,
+    /// Questions whose answers it did not take, since it last took something.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedQuestion>,
     /// The newest observation that something followed from.
     pub seen: u64,
     /// What it has used up so far.
@@ -128,8 +131,24 @@ pub struct AskedQuestion {
     pub number: u64,
     /// What was on the screen.
     pub digest: ContentDigest,
+    /// What it asked, in which words: the same when it is asked again.
+    pub words: ContentDigest,
     /// What became of it.
     pub answer: AnswerPhase,
+}
+
+/// A question of which answers were not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct RefusedQuestion {
+    /// The words of the question.
+    pub words: ContentDigest,
+    /// How many answers to it were not taken.
+    pub answers: u32,
+}
+
+/// What tells a question from others, however often it is asked.
+pub(crate) fn question_words(intervention: &Intervention) -> ContentDigest {
+    ContentDigest::of_question(intervention.kind.as_str(), [intervention.excerpt.as_str()], 0)
 }
 
 /// What became of a question.
@@ -145,6 +164,9 @@ pub enum AnswerPhase {
     /// It is not asked any more, or the answer came too late.
     Void,
 }
+
+/// How many questions of a job are counted whose answers it did not take.
+const MAX_REFUSED_QUESTIONS: usize = 32;
 
 /// How many old questions of a job are remembered, to know a late repetition.
 const MAX_REMEMBERED_QUESTIONS: usize = 32;
@@ -164,6 +186,7 @@ impl LiveJob {
             say: None,
             turn: None,
             asked: Vec::new(),
+            refused: Vec::new(),
             seen: 0,
             usage: TokenUsage::default(),
             exposed: false,
@@ -203,6 +226,27 @@ impl LiveJob {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.number == number) {
             asked.answer = answer;
         }
+    }
+
+    /// Counts an answer that the agent did not take. A question that is asked again has another
+    /// digest if a key was pressed, so its words count.
+    pub(crate) fn refuse_answer(&mut self, number: u64) {
+        let Some(words) = self.question(number).map(|asked| asked.words.clone()) else { return };
+        if let Some(known) = self.refused.iter_mut().find(|known| known.words == words) {
+            known.answers = known.answers.saturating_add(1);
+            return;
+        }
+        if self.refused.len() >= MAX_REFUSED_QUESTIONS {
+            self.refused.remove(0);
+        }
+        self.refused.push(RefusedQuestion { words, answers: 1 });
+    }
+
+    /// How many answers to the same question the agent did not take, since it last took something.
+    pub fn refused_answers(&self, intervention: &Intervention) -> u32 {
+        let words = question_words(intervention);
+        let known = self.refused.iter().find(|known| known.words == words);
+        known.map_or(0, |known| known.answers)
     }
 
     /// Whether the agent stays when its task is done.

@@ -84,6 +84,31 @@ fn an_answer_that_comes_too_late_is_void_and_the_question_can_be_asked_again() {
 }
 
 #[test]
+fn answers_that_are_not_taken_are_counted_by_the_words_of_the_question_until_one_is_taken() {
+    let mut told = chat();
+    let refuse = |told: &mut TestRun, number| {
+        told.tell(resolve(number, InterventionChoice::Approve));
+        let (intervention, reason) = (intervention(number), "nothing changed".to_owned());
+        told.tell(SessionInput::Stale { intervention, reason });
+    };
+    let count = |told: &TestRun| {
+        let asked = told.run().interventions().next().unwrap();
+        told.run().live(&job("a", 1)).unwrap().refused_answers(asked)
+    };
+    for number in 1..=3 {
+        told.tell(asks("a", 1, number, "Allow rm?"));
+        assert_eq!(u64::from(count(&told)), number - 1);
+        refuse(&mut told, number);
+    }
+    told.tell(asks("a", 1, 4, "Allow ls?"));
+    assert_eq!(count(&told), 0, "another question");
+    told.tell(resolve(4, InterventionChoice::Approve));
+    told.tell(SessionInput::Answered { intervention: intervention(4), seen: 5 });
+    told.tell(asks("a", 1, 6, "Allow rm?"));
+    assert_eq!(count(&told), 0, "the agent has taken an answer since");
+}
+
+#[test]
 fn a_question_that_is_not_asked_any_more_does_not_block() {
     let mut told = chat();
     told.tell(asks("a", 1, 1, "Allow rm?"));
