@@ -173,6 +173,12 @@ impl ScreenSniffer {
         });
     }
 
+    /// A part of the output is lost: what the agent signalled last may be, too.
+    pub fn forget_signals(&mut self) {
+        self.status = None;
+        self.title = None;
+    }
+
     /// The agent printed something.
     pub fn printed(&mut self, now: Duration) {
         self.printed = now;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method, header};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Redirect, Response};
 use coven_api::attach::BEARER_SUBPROTOCOL;
 use coven_api::device::DeviceRole;
 use coven_api::route::{ROUTES, RouteAccess};
@@ -34,6 +34,9 @@ pub(crate) async fn authenticate(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if let Some(page) = own_page(&request) {
+        return Redirect::permanent(&page).into_response();
+    }
     let admitted = match check(&daemon, &request) {
         Ok(admitted) => admitted,
         Err(problem) => return respond(&problem),
@@ -44,6 +47,16 @@ pub(crate) async fn authenticate(
             next.run(request).await
         }
         Err(problem) => respond(&problem),
+    }
+}
+
+/// Where a request is sent that asks for the page under another name of this machine.
+fn own_page(request: &Request) -> Option<String> {
+    match request.extensions().get::<PeerTransport>()? {
+        PeerTransport::Tcp { local, .. } => {
+            origin::own_page(request.headers(), *local, kind_of(request))
+        }
+        PeerTransport::Socket { .. } => None,
     }
 }
 
@@ -78,7 +91,7 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
     let (changes, access) = (changes(request), access(request));
     let mut device = None;
     if let PeerTransport::Tcp { local, .. } = via {
-        origin::check(headers, local, kind_of(request))?;
+        origin::check(headers, request.uri(), local, kind_of(request))?;
         if access != RouteAccess::Open {
             device = Some(authorize(daemon, request)?);
         }
@@ -164,7 +177,8 @@ fn refuse_token_in_url(request: &Request) -> Result<(), ApiProblem> {
         let name = pair.split('=').next().unwrap_or_default();
         ["token", "access_token", "bearer"].iter().any(|word| name.eq_ignore_ascii_case(word))
     });
-    if named || has_token(&request.uri().to_string()) {
+    let url = request.uri().to_string();
+    if named || has_token(&url) || has_token(&percent_decoded(&url)) {
         return Err(ApiProblem::new(ProblemCode::BadRequest, "a token is never taken from a URL")
             .with_hint(
                 "send it as `Authorization: Bearer …`; if it was written down somewhere, remove \
@@ -172,6 +186,23 @@ fn refuse_token_in_url(request: &Request) -> Result<(), ApiProblem> {
             ));
     }
     Ok(())
+}
+
+/// A URL with its escaped characters as they are.
+fn percent_decoded(url: &str) -> String {
+    let mut parts = url.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code {
+            Some(code) => {
+                text.push(char::from(code));
+                text.push_str(&part[2..]);
+            }
+            None => text.push_str(part),
+        }
+    }
+    text
 }
 
 /// The device whose token a request shows. Its connection ends with the device from now on.

@@ -1,9 +1,11 @@
 //! The daemon's own key. A browser pins it when it signs in, and asks for a signature before it
 //! signs anything itself, so that another program that took our port learns nothing.
 //!
-//! A challenge needs no memory: the daemon recognises its own signature, and what was signed says
-//! for which port and when. So no client can use up the places of challenges of others.
+//! A challenge needs no memory until it is used: the daemon recognises its own signature, and what
+//! was signed says for which port and when. So no client can use up the places of challenges of
+//! others. One that let a device in is remembered until it is too old.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -17,6 +19,7 @@ use coven_model::Timestamp;
 use coven_service::private_file;
 use p256::ecdsa::signature::{Signer, Verifier};
 use p256::ecdsa::{Signature, SigningKey, VerifyingKey};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -36,6 +39,8 @@ pub(crate) struct DaemonIdentity {
     key: SigningKey,
     /// The public half, as clients get it.
     public: String,
+    /// The challenges that let a device in, and when each was made.
+    used: Mutex<HashMap<String, Timestamp>>,
 }
 
 impl std::fmt::Debug for DaemonIdentity {
@@ -70,7 +75,8 @@ impl DaemonIdentity {
 
     fn new(key: SigningKey) -> Self {
         let point = key.verifying_key().to_sec1_point(false);
-        Self { public: URL_SAFE_NO_PAD.encode(point.as_bytes()), key }
+        let public = URL_SAFE_NO_PAD.encode(point.as_bytes());
+        Self { public, key, used: Mutex::default() }
     }
 
     /// What a code carries, so that a page knows the daemon before it sends the code.
@@ -96,6 +102,21 @@ impl DaemonIdentity {
         let signature: Signature = self.key.sign(challenge.daemon_text().as_bytes());
         challenge.signature = URL_SAFE_NO_PAD.encode(signature.to_bytes());
         Ok(challenge)
+    }
+
+    /// Takes note that a challenge let a device in. It does so once.
+    pub(crate) fn use_up(
+        &self,
+        challenge: &SignInChallenge,
+        now: Timestamp,
+    ) -> Result<(), ApiProblem> {
+        let mut used = self.used.lock();
+        used.retain(|_, issued| now.since(*issued) < CHALLENGE_LIFETIME);
+        let issued = Timestamp::from_millis(challenge.issued);
+        match used.insert(challenge.daemon_nonce.clone(), issued) {
+            None => Ok(()),
+            Some(_) => Err(unauthorized("the challenge was used before")),
+        }
     }
 
     /// Whether a client signed a challenge of ours, made for this port a moment ago, with the key

@@ -89,6 +89,11 @@ impl Caller {
         Err(ApiProblem::new(ProblemCode::AgentMayNot, detail).with_hint(hint))
     }
 
+    /// Whether the process that asks was found, and no job started it.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.peer == Peer::Person
+    }
+
     /// Only callers that may do what this role may go on from here, and above looking only people.
     pub(crate) fn may(&self, role: DeviceRole) -> Result<(), ApiProblem> {
         if role > DeviceRole::Look {

@@ -62,9 +62,11 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         return Err(Error::InsideAgent);
     }
     make_room();
-    for folder in [places.state_dir.clone(), places.run_dir()] {
+    for folder in [places.state_dir.clone(), places.run_dir(), places.feed()] {
         private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
     }
+    private_file::check_contents(&places.state_dir)
+        .map_err(|source| Error::file(&places.state_dir, source))?;
     let mut lock = take_lock(&places.lock()).await?;
     let config = ServiceConfig::load(&places.config())?;
     DaemonLog::open(&places.log())?.begin(config.log_level.unwrap_or_default());

@@ -5,6 +5,10 @@
 //! leads to the page with the code in the fragment, which browsers do not send. The page makes a
 //! key and hands in the code with it, once and within a minute.
 //!
+//! A job can read that file like every other file of its user. So the code of a file is taken only
+//! from a process that can be seen and was started by no job; a code that a person types was in no
+//! file.
+//!
 //! Wrong codes are counted for each peer, and a right one is always taken: codes have 256 bits, so
 //! counting only keeps the noise down, and no stranger can keep the owner out by guessing.
 
@@ -79,13 +83,14 @@ struct CodeState {
     wrong: HashMap<CodeSource, Vec<Instant>>,
 }
 
+/// A code that waits to be used.
 #[derive(Debug)]
-struct OpenCode {
+pub(crate) struct OpenCode {
     secret: Secret,
     made: Instant,
-    device: InvitedDevice,
+    pub(crate) device: InvitedDevice,
     /// Goes with the code.
-    _file: Option<RedirectFile>,
+    file: Option<RedirectFile>,
 }
 
 impl SignInCodes {
@@ -102,23 +107,30 @@ impl SignInCodes {
             return Err(ApiProblem::new(ProblemCode::TooMany, "too many codes wait to be used")
                 .with_hint("wait a minute, then ask again"));
         }
-        let failed = |error: io::Error| {
-            ApiProblem::new(ProblemCode::Internal, format!("no code can be made: {error}"))
-        };
-        let secret = Secret::new().map_err(failed)?;
-        let file = redirect(secret.reveal()).map_err(failed)?;
-        let code = OpenCode { secret: secret.clone(), made: now, device, _file: file };
+        let failed =
+            |code, error: io::Error| ApiProblem::new(code, format!("no code can be made: {error}"));
+        let secret = Secret::new().map_err(|error| failed(ProblemCode::Internal, error))?;
+        let file =
+            redirect(secret.reveal()).map_err(|error| failed(ProblemCode::Storage, error))?;
+        let code = OpenCode { secret: secret.clone(), made: now, device, file };
         self.state.lock().codes.push(code);
         Ok(secret)
     }
 
-    /// Uses a code up, and says which device it was for.
+    /// Puts back a code that came to nothing, through no fault of the one who handed it in.
+    pub(crate) fn restore(&self, code: OpenCode) {
+        self.state.lock().codes.push(code);
+    }
+
+    /// Takes a code out, with the device it is for. `is_seen` says whether the process that hands
+    /// it in is known to be no job's.
     pub(crate) fn exchange(
         &self,
         guess: &str,
         source: CodeSource,
+        is_seen: bool,
         now: Instant,
-    ) -> Result<InvitedDevice, ApiProblem> {
+    ) -> Result<OpenCode, ApiProblem> {
         self.forget_old(now);
         // The fingerprint behind the dot is for the page.
         let guess = guess.split('.').next().unwrap_or_default();
@@ -131,7 +143,14 @@ impl SignInCodes {
             }
         }
         if let Some(index) = found {
-            return Ok(state.codes.swap_remove(index).device);
+            if state.codes[index].file.is_some() && !is_seen {
+                return Err(ApiProblem::new(
+                    ProblemCode::AgentMayNot,
+                    "the program that hands in this code cannot be seen, so it may be an agent's",
+                )
+                .with_hint("run `coven device add NAME` and type its code into the page"));
+            }
+            return Ok(state.codes.swap_remove(index));
         }
         if !state.wrong.contains_key(&source) && state.wrong.len() >= MAX_GUESSING_PEERS {
             state.wrong.clear();
@@ -223,7 +242,7 @@ mod tests {
     }
 
     fn refused(codes: &SignInCodes, source: CodeSource, now: Instant) -> ProblemCode {
-        codes.exchange("guess", source, now).unwrap_err().code
+        codes.exchange("guess", source, true, now).unwrap_err().code
     }
 
     #[test]
@@ -232,11 +251,13 @@ mod tests {
         let device = InvitedDevice { name: Some("phone".to_owned()), role: DeviceRole::Look };
         let code = codes.make(device.clone(), |_| Ok(None), start).unwrap();
         let written = format!("{}.fingerprint", code.reveal());
-        assert_eq!(codes.exchange(&written, OWNER, start).unwrap(), device);
-        let again = codes.exchange(&written, OWNER, start).unwrap_err();
+        let taken = codes.exchange(&written, OWNER, false, start).unwrap();
+        codes.restore(taken);
+        assert_eq!(codes.exchange(&written, OWNER, false, start).unwrap().device, device);
+        let again = codes.exchange(&written, OWNER, false, start).unwrap_err();
         assert_eq!(again.code, ProblemCode::Unauthorized);
         let old = make(&codes, start);
-        assert!(codes.exchange(old.reveal(), OWNER, start + CODE_LIFETIME).is_err());
+        assert!(codes.exchange(old.reveal(), OWNER, true, start + CODE_LIFETIME).is_err());
     }
 
     #[test]
@@ -248,9 +269,9 @@ mod tests {
         }
         assert_eq!(refused(&codes, STRANGER, start), ProblemCode::TooMany);
         assert_eq!(refused(&codes, OWNER, start), ProblemCode::Unauthorized);
-        assert!(codes.exchange(code.reveal(), OWNER, start).is_ok());
+        assert!(codes.exchange(code.reveal(), OWNER, true, start).is_ok());
         let code = make(&codes, start);
-        assert!(codes.exchange(code.reveal(), STRANGER, start).is_ok());
+        assert!(codes.exchange(code.reveal(), STRANGER, true, start).is_ok());
         assert_eq!(refused(&codes, STRANGER, start + CODE_LIFETIME), ProblemCode::Unauthorized);
     }
 
@@ -263,7 +284,9 @@ mod tests {
         let code = codes.make(InvitedDevice::default(), redirect, start).unwrap();
         codes.make(InvitedDevice::default(), redirect, start).unwrap();
         assert_eq!(count(), 2);
-        codes.exchange(code.reveal(), OWNER, start).unwrap();
+        let unseen = codes.exchange(code.reveal(), OWNER, false, start).unwrap_err();
+        assert_eq!((unseen.code, count()), (ProblemCode::AgentMayNot, 2));
+        drop(codes.exchange(code.reveal(), OWNER, true, start).unwrap());
         assert_eq!(count(), 1);
         codes.forget_old(start + CODE_LIFETIME);
         assert_eq!(count(), 0);

@@ -7,6 +7,8 @@ mod tests;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -107,9 +109,13 @@ impl DemoSessionStore {
         let part = path.with_extension(format!("{}.part", std::process::id()));
         let write = || {
             if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
             }
-            fs::write(&part, serde_json::to_vec_pretty(session)?)?;
+            // What was said is for its user alone.
+            let mut options = fs::OpenOptions::new();
+            let mut file =
+                options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+            file.write_all(&serde_json::to_vec_pretty(session)?)?;
             fs::rename(&part, &path)
         };
         write().map_err(|source| Error::Write { path: path.clone(), source })

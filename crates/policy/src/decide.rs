@@ -58,8 +58,9 @@ impl EffectivePolicies {
     ///
     /// When no rule matches, a person is asked. These are always asked, whatever the rules say: an
     /// approval of which a part is not on the screen, and one that a rule would allow by what
-    /// `matches` finds somewhere; an approval whose command cannot be read or taken apart; a dialog that the adapter does not know, because allowing it
-    /// would press Enter blindly; and a decision that the question does not offer.
+    /// `matches` finds somewhere; an approval whose command cannot be read or taken apart; a dialog
+    /// that the adapter does not know, because allowing it would press Enter blindly; and a decision
+    /// that the question does not offer.
     ///
     /// A rule that denies or asks for a `tool` or a `command` also applies when that cannot be
     /// told: then it asks.
@@ -149,7 +150,7 @@ impl Policy {
         unit: DecisionUnit<'_>,
         layer: PolicyLayer,
     ) -> Option<PolicyDecision> {
-        let text = question.text();
+        let texts = question.texts();
         let approval = question.kind == AwaitingKind::Approval;
         self.rules.iter().find_map(|rule| {
             let decide = |ruling: RuleEffect, reason: Option<&str>| {
@@ -161,7 +162,7 @@ impl Policy {
                     parts: Vec::new(),
                 })
             };
-            match (rule.fit(question, &text, unit), &rule.ruling) {
+            match (rule.fit(question, &texts, unit), &rule.ruling) {
                 (RuleMatch::Yes, ruling) if ruling.answers_yes() && !self.is_accepted() => {
                     let reason = "your policy has changed, and what it allows counts after \
                                   `coven policy accept`";
@@ -190,7 +191,14 @@ impl Policy {
 }
 
 impl PolicyRule {
-    fn fit(&self, question: &AgentQuestion<'_>, text: &str, unit: DecisionUnit<'_>) -> RuleMatch {
+    /// Whether it is about a unit of a question, which says what it says in these ways.
+    fn fit(
+        &self,
+        question: &AgentQuestion<'_>,
+        texts: &[String],
+        unit: DecisionUnit<'_>,
+    ) -> RuleMatch {
+        let texts = if self.ruling.answers_yes() { &texts[..1] } else { texts };
         let among = |wanted: &Option<Vec<String>>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == value))
         };
@@ -202,7 +210,10 @@ impl PolicyRule {
         let fits = among(&self.adapters, question.adapter)
             && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&question.kind))
             && dialog
-            && self.matches.as_ref().is_none_or(|regex| regex.is_match(text));
+            && self
+                .matches
+                .as_ref()
+                .is_none_or(|regex| texts.iter().any(|text| regex.is_match(text)));
         if !fits {
             return RuleMatch::No;
         }

@@ -21,6 +21,11 @@ pub struct AgentQuestion<'a> {
     pub digest: Option<&'a ContentDigest>,
 }
 
+/// A text in which one space stands wherever there are blanks or line breaks.
+fn with_single_blanks(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 impl AgentQuestion<'_> {
     /// Whether this is a dialog that the adapter does not describe. What Enter does there is not
     /// known, so no handler may send it.
@@ -33,8 +38,20 @@ impl AgentQuestion<'_> {
         self.action.tool.as_deref()
     }
 
-    /// The lines as one text.
-    pub(crate) fn text(&self) -> String {
-        self.excerpt.join("\n")
+    /// The lines as one text, and the same in every way in which it says the same to a shell or to
+    /// a person: with other blanks, broken elsewhere, without quotes. What is forbidden is looked
+    /// for in all of them; what is allowed in the first.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let shown = self.excerpt.join("\n");
+        let lines = || self.excerpt.iter().map(|line| with_single_blanks(line));
+        let by_line = lines().collect::<Vec<_>>().join("\n");
+        let one_line = with_single_blanks(&shown);
+        let unbroken: String = lines().collect();
+        let mut texts = vec![shown, by_line, one_line, unbroken];
+        let unquoted: Vec<String> =
+            texts.iter().skip(1).map(|text| text.replace(['\'', '"', '\\'], "")).collect();
+        texts.extend(unquoted.iter().map(|text| with_single_blanks(text)));
+        texts.dedup();
+        texts
     }
 }

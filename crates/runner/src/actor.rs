@@ -94,6 +94,8 @@ pub(crate) struct RunnerActor {
     published: Arc<PublishedState>,
     /// The agent's own id for its conversation.
     session: Option<String>,
+    /// How much of its output is known to be lost.
+    lost: u64,
 }
 
 impl RunnerActor {
@@ -118,6 +120,7 @@ impl RunnerActor {
             published: Arc::new(PublishedState::new(reader.verdict())),
             reader,
             session: task.resume.clone(),
+            lost: 0,
             adapter,
             task,
         }
@@ -190,6 +193,10 @@ impl RunnerActor {
     fn advance(&mut self) {
         if self.reading != OutputReading::Waiting {
             self.read();
+        }
+        if self.pane.lost() > self.lost {
+            self.lost = self.pane.lost();
+            self.repaint();
         }
         self.write_due();
         self.flush();

@@ -33,6 +33,8 @@ pub struct FoundAgent {
     pub screen: Screen,
     /// How much of its output is on the screen.
     pub offset: u64,
+    /// Whether all of it is; what was lost is not.
+    pub exact: bool,
     /// What it did before; see [`past`](crate::past).
     pub past: PastActivity,
     /// The folder of the attempt.
@@ -80,11 +82,14 @@ impl AgentRunner {
         mut task: AgentTask,
         found: FoundAgent,
     ) -> Result<Self, StartError> {
-        let FoundAgent { pane, mut screen, offset, past, folder } = found;
+        let FoundAgent { pane, mut screen, offset, exact, past, folder } = found;
         screen.set_replies(true);
         let inputs = std::mem::take(&mut task.pending_inputs);
         let reader = AgentReader::adopted(&*adapter, screen, past, inputs);
-        let actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
+        let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
+        if !exact {
+            actor.repaint();
+        }
         Ok(Self { handle: actor.spawn()? })
     }
 

@@ -94,6 +94,8 @@ pub fn past(
                 }
                 past.last = Some(mark);
             }
+            // What it said last may be among what is lost.
+            TapeEvent::Gap(_) => past.said.clear(),
             TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
                 answered = true;

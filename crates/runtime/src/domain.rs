@@ -156,6 +156,12 @@ pub trait Pane: Send {
     /// How it ended. Nothing while it runs, or where that cannot be known.
     fn exit_status(&mut self) -> Option<ExitStatus>;
 
+    /// How many bytes of its output were lost on the way here, so far. What is on a screen is then
+    /// not what the process painted.
+    fn lost(&self) -> u64 {
+        0
+    }
+
     /// Puts a note on the record of the process, for domains that keep one.
     fn mark(&mut self, note: &str) -> io::Result<()> {
         let _ = note;

@@ -21,7 +21,7 @@ use coven_notation::{
 };
 use coven_store::Retention;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 const DEFAULT_TAPE_GIGABYTES: u32 = 20;
 
@@ -58,7 +58,8 @@ pub struct ServiceConfig {
     pub port: Option<u16>,
     /// Other users of this machine whose processes are heard on the port: those of a proxy, as
     /// names or numbers. They need a device like every other client.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "user_names")]
+    #[schemars(with = "Vec<UserName>")]
     pub proxy_users: Vec<String>,
     /// How much the log says; `info` unless said.
     pub log_level: Option<LogLevel>,
@@ -121,6 +122,23 @@ pub struct Hooks {
     pub failed: Option<String>,
     /// The command for a run that has completed.
     pub completed: Option<String>,
+}
+
+/// A user by name or by number.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum UserName {
+    Number(u32),
+    Name(String),
+}
+
+fn user_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let names = Vec::<UserName>::deserialize(deserializer)?;
+    let text = |name| match name {
+        UserName::Number(number) => number.to_string(),
+        UserName::Name(name) => name,
+    };
+    Ok(names.into_iter().map(text).collect())
 }
 
 /// The JSON schema of the file.
@@ -190,13 +208,13 @@ mod tests {
     #[test]
     fn everything_that_can_be_said_is_read_and_nothing_need_be() {
         let config = load(
-            "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nproxyUsers: [caddy, \"33\"]\nlogLevel: debug\n\
+            "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nproxyUsers: [caddy, \"33\", 65534]\nlogLevel: debug\n\
              retention: {keep: 7, age: 30d}\non: {blocked: notify}\n",
         )
         .unwrap();
         assert_eq!((config.max_agents, config.port), (Some(3), Some(7717)));
         assert_eq!(config.log_level, Some(LogLevel::Debug));
-        assert_eq!(config.proxy_users, ["caddy", "33"]);
+        assert_eq!(config.proxy_users, ["caddy", "33", "65534"]);
         assert_eq!(config.on.blocked.as_deref(), Some("notify"));
         let age = Some(Duration::from_hours(30 * 24));
         assert_eq!(config.retention(), Retention { keep: 7, age });

@@ -202,12 +202,20 @@ impl DeviceStore {
         std::iter::once(base.clone()).chain(numbered).find(is_free).unwrap_or_default()
     }
 
-    /// Removes a device, and gives what it was.
+    /// Removes a device, and gives what it was. That works on a full disk as well.
     pub fn remove(&self, name: &str) -> Result<DeviceRecord, DeviceError> {
         self.change(|devices| {
             let at = devices.iter().position(|device| device.name == name);
             at.map(|at| devices.remove(at)).ok_or_else(|| DeviceError::NotFound(name.to_owned()))
         })
+    }
+
+    /// Fails where the file cannot be used, so that no device is known.
+    pub fn check_usable(&self) -> Result<(), DeviceError> {
+        match self.known.lock().unusable.clone() {
+            Some(why) => Err(DeviceError::Unusable { path: self.path.clone(), why }),
+            None => Ok(()),
+        }
     }
 
     /// Whether it is worth taking note that a device is used now.
@@ -235,18 +243,20 @@ impl DeviceStore {
         change: impl FnOnce(&mut Vec<DeviceRecord>) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
         let _writing = self.writing.lock();
-        let (devices, unusable) = {
-            let known = self.known.lock();
-            (known.devices.clone(), known.unusable.clone())
-        };
-        if let Some(why) = unusable {
-            return Err(DeviceError::Unusable { path: self.path.clone(), why });
-        }
+        self.check_usable()?;
+        let devices = self.known.lock().devices.clone();
+        let before = devices.len();
         let mut next = DeviceFile { version: VERSION, devices };
         let changed = change(&mut next.devices)?;
-        let written = serde_json::to_vec_pretty(&next)
-            .map_err(io::Error::from)
-            .and_then(|bytes| private_file::write(&self.path, &bytes));
+        let written = serde_json::to_vec_pretty(&next).map_err(io::Error::from).and_then(|bytes| {
+            match private_file::write(&self.path, &bytes) {
+                // A device must not keep itself by filling the disk.
+                Err(_) if next.devices.len() < before => {
+                    private_file::overwrite(&self.path, &bytes)
+                }
+                written => written,
+            }
+        });
         written.map_err(|source| DeviceError::File { path: self.path.clone(), source })?;
         self.known.lock().devices = next.devices;
         Ok(changed)
@@ -289,6 +299,25 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    /// A folder that takes no new file is like a full disk, except for root.
+    #[test]
+    fn a_device_can_be_removed_when_the_disk_is_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("devices.json");
+        let store = DeviceStore::open(path.clone());
+        store.add(device("one")).unwrap();
+        store.add(device("two")).unwrap();
+        // What takes the place of the draft keeps every new file from being written.
+        let draft = path.with_extension(format!("{}.draft", std::process::id()));
+        fs::create_dir(&draft).unwrap();
+        assert!(matches!(store.add(device("three")), Err(DeviceError::File { .. })));
+        assert_eq!(store.list().len(), 2);
+        store.remove("one").unwrap();
+        assert_eq!(store.list().len(), 1);
+        let again = DeviceStore::open(path);
+        assert_eq!(again.list(), [device("two")]);
+    }
 
     fn device(name: &str) -> DeviceRecord {
         DeviceRecord {

@@ -1,7 +1,7 @@
 //! The folders of one user: what people configure, and what the daemon keeps.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coven_store::AuthorityPlaces;
 
@@ -13,6 +13,16 @@ use crate::config::ServiceConfig;
     "there is no HOME; set it, or XDG_CONFIG_HOME, XDG_STATE_HOME and XDG_DATA_HOME, to absolute paths"
 )]
 pub struct NoHome;
+
+/// A path without links, as far as it exists.
+fn without_links(path: &Path) -> PathBuf {
+    for existing in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (existing.canonicalize(), path.strip_prefix(existing)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path.to_owned()
+}
 
 /// The folders of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +37,12 @@ pub struct UserFolders {
 }
 
 impl UserFolders {
-    /// The folders that the environment names, as the XDG base directories say.
+    /// The folders that the environment names, as the XDG base directories say. Links on the way to
+    /// them are followed once, here; below them no link is.
     pub fn from_env() -> Result<Self, NoHome> {
-        Self::from(|name| std::env::var_os(name))
+        let Self { config_dir, state_dir, data_dir } = Self::from(|name| std::env::var_os(name))?;
+        let (state_dir, data_dir) = (without_links(&state_dir), without_links(&data_dir));
+        Ok(Self { config_dir, state_dir, data_dir })
     }
 
     /// The same from any environment. A relative path in a variable does not count.
@@ -100,7 +113,8 @@ impl UserFolders {
         }
     }
 
-    pub(crate) fn feed(&self) -> PathBuf {
+    /// What was told to clients, for those that come back.
+    pub fn feed(&self) -> PathBuf {
         self.state_dir.join("feed")
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Whether only the owner of a file may read, write or run it.
@@ -30,6 +30,43 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
         tracing::warn!("{} is left over: {error}", draft.display());
     }
     written
+}
+
+/// Writes a file over one that is there and no shorter, in its own place: that needs no room on the
+/// disk. A process that dies meanwhile leaves half of it.
+pub fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    if file.metadata()?.len() < content.len() as u64 {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    file.write_all(content)?;
+    file.set_len(content.len() as u64)?;
+    file.sync_all()
+}
+
+/// Fails if something in a folder belongs to another user or can be written by others: then nothing
+/// in it can be believed.
+pub fn check_contents(folder: &Path) -> io::Result<()> {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let about = match entry.metadata() {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let problem = if about.uid() != own {
+            format!("`{name}` in it belongs to another user; remove it, or give it to yours")
+        } else if !about.is_symlink() && about.permissions().mode() & 0o022 != 0 {
+            format!("others can write `{name}` in it; remove it, or `chmod -R go-w` it")
+        } else {
+            continue;
+        };
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+    }
+    Ok(())
 }
 
 /// Creates a folder that only its owner may enter, and closes one that others may.

@@ -191,6 +191,16 @@ impl TapeWriter {
             .map_err(|source| self.folder.error("sync the tape", source))
     }
 
+    /// Whether something was lost that the tape does not say yet.
+    pub fn has_undeclared_loss(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Declares a loss that is still to be declared, if the disk takes it by now.
+    pub fn declare_loss(&mut self) -> Result<(), Error> {
+        self.declare().map_err(|source| self.folder.error("declare a loss on the tape", source))
+    }
+
     /// Writes a record, after the gap that is to be declared before it, if there is one.
     fn append(&mut self, time: u64, new: NewRecord<'_>) -> io::Result<()> {
         if self.is_full(new.bytes().len() as u64) {

@@ -55,7 +55,8 @@ impl CompiledApproval {
         let Some(rows) = found.name("command") else { return Some(action) };
         action.truncated |= rows.as_str().lines().any(|row| self.is_left_out(row));
         let widest = excerpt.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-        if let Some(rows) = self.rows(rows.as_str(), widest)
+        if !has_odd_blank(&text, rows.range())
+            && let Some(rows) = self.rows(rows.as_str(), widest)
             && !rows.is_empty()
         {
             action.wrapped = rows.windows(2).any(|pair| pair[0].may_break_before(&pair[1]));
@@ -75,7 +76,7 @@ impl CompiledApproval {
     fn rows<'a>(&self, text: &'a str, widest: usize) -> Option<Vec<CommandRow<'a>>> {
         let rows = text.lines().map(|line| {
             let Some(pattern) = &self.line else {
-                return Some(CommandRow { text: line.trim_end(), room: widest });
+                return Some(CommandRow { text: line.trim_end_matches(' '), room: widest });
             };
             let group = pattern.captures(line)?.get(1)?;
             let before = line[..group.start()].chars().count();
@@ -83,7 +84,7 @@ impl CompiledApproval {
             // A frame on the right says where the row ends; else it may be as wide as the widest.
             let end = if behind > 0 { line.chars().count() } else { widest };
             Some(CommandRow {
-                text: group.as_str().trim_end(),
+                text: group.as_str().trim_end_matches(' '),
                 room: end.saturating_sub(before + behind),
             })
         });
@@ -93,6 +94,14 @@ impl CompiledApproval {
         let end = rows.iter().rposition(is_text).map_or(first, |last| last + 1);
         Some(rows[first..end].to_vec())
     }
+}
+
+/// Whether the lines of a range have a blank that is not a space. A pattern takes it for one, a
+/// shell does not, and at the end of a line nobody sees it.
+fn has_odd_blank(text: &str, range: std::ops::Range<usize>) -> bool {
+    let begin = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
+    text[begin..end].chars().any(|char| char.is_whitespace() && !matches!(char, ' ' | '\n'))
 }
 
 /// A row of a command, and how many characters the program has for one.

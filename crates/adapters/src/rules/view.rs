@@ -7,6 +7,9 @@ use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::ScreenRegion;
 
+/// What is cut off the ends of lines. Other blanks stay: they are a part of what is shown.
+const BLANKS: [char; 3] = [' ', '\t', '\r'];
+
 /// The lines of a screen or a text.
 #[derive(Debug)]
 pub struct LineView<'a> {
@@ -48,7 +51,7 @@ impl<'a> LineView<'a> {
             .lines()
             .enumerate()
             .map(|(row, line)| ViewLine {
-                text: Cow::Borrowed(line.trim_end()),
+                text: Cow::Borrowed(line.trim_end_matches(BLANKS)),
                 rows: row..row + 1,
             })
             .collect();
@@ -94,9 +97,9 @@ impl<'a> LineView<'a> {
 
 fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim_end_matches(BLANKS)),
         Cow::Owned(mut text) => {
-            text.truncate(text.trim_end().len());
+            text.truncate(text.trim_end_matches(BLANKS).len());
             Cow::Owned(text)
         }
     }

@@ -110,6 +110,23 @@ fn a_screen_cannot_hide_a_part_of_a_command_behind_another_question() {
 }
 
 #[test]
+fn a_blank_that_is_no_space_is_a_part_of_the_command() {
+    for blank in ["\u{a0}", "\u{2003}", "\u{1680}", "\u{2028}", "\u{3000}"] {
+        for command in [format!("sh run.sh{blank}"), format!("sh{blank}run.sh")] {
+            let read = painted(
+                "demo",
+                &format!(
+                    " Run this command?\n\n   {command}\n\n ❯ 1. Yes\n   2. Yes, always\n   3. No \
+                     (esc)\n\n Enter to confirm · Esc to cancel"
+                ),
+            );
+            assert_eq!(read.command, None, "{command:?}");
+        }
+        assert_eq!(painted("codex", &codex(&format!("  $ make{blank}"))).command, None);
+    }
+}
+
+#[test]
 fn a_command_that_is_cut_is_marked() {
     let read = painted("codex", &codex("  $ make\n  [… 68 lines] ^a view all"));
     assert!(read.truncated, "{read:?}");

@@ -102,6 +102,12 @@ fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut SessionAudi
         }
     };
     report.bytes += read.output;
+    if read.lost > 0 {
+        let lost = read.lost;
+        report
+            .findings
+            .push(format!("{lost} bytes that {job} printed are lost: no room on the disk"));
+    }
     if !over {
         // A tape that is being written may show an unfinished end.
         return;

@@ -117,6 +117,12 @@ fn config(path: &Path) -> DoctorCheck {
 
 fn policy(places: &UserFolders) -> DoctorCheck {
     let (name, path) = ("policy.yaml", places.policy());
+    let other = ["policy.yml", "policy.json"].map(|other| places.config_dir.join(other));
+    if let Some(other) = other.iter().find(|other| other.exists()) {
+        let what = format!("{} is not read", other.display());
+        return DoctorCheck::new(GROUP, name, State::Note, what)
+            .mend(format!("move its rules into {}", path.display()));
+    }
     match coven_daemon::read_user_policy(places) {
         Ok(None) => DoctorCheck::ok(GROUP, name, "none; every question is asked"),
         Ok(Some(policy)) if !policy.is_accepted() => {

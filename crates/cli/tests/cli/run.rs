@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use rustix::process::Signal;
 
-use crate::home::Home;
+use crate::home::{Home, Said};
 
 /// A step that asks before it runs a command.
 const ASKS: &str = "  - {name: ask, type: agent, mode: interactive, permissions: ask, prompt: \"approve echo done > said.txt\"}\n";
@@ -197,6 +197,26 @@ fn what_cannot_be_run_is_explained() {
     --- exit 1
     {"error":{"code":"grimoire-not-found","message":"there is no grimoire `no-such`; `coven grimoire ls` lists them","exit":1,"hint":"to run a file, write its ending (.yaml, .json) or a `/`"}}
     "#);
+}
+
+/// `/home` is a link on many machines.
+#[test]
+fn a_home_behind_a_link_is_a_home_like_any_other() {
+    let home = Home::new();
+    for (link, to) in [("linked-home", "home"), ("linked-state", "state")] {
+        std::fs::create_dir_all(home.path(to)).unwrap();
+        std::os::unix::fs::symlink(home.path(to), home.path(link)).unwrap();
+    }
+    let coven = |args: &[&str]| {
+        let mut command = home.command(args);
+        command.env("HOME", home.path("linked-home"));
+        command.env("XDG_STATE_HOME", home.path("linked-state"));
+        Said::of(&command.output().unwrap())
+    };
+    let said = coven(&["run", "demo", "--auto", "allow"]);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    // The same daemon is found by both paths.
+    assert_eq!(home.coven(&["ls", "-q"]).out, coven(&["ls", "-q"]).out);
 }
 
 #[test]

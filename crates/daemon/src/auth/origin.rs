@@ -2,11 +2,15 @@
 
 use std::net::SocketAddr;
 
-use axum::http::{HeaderMap, HeaderName, header};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
 use coven_api::{ApiProblem, ProblemCode};
 
-/// Names of this machine that cannot be made to mean another.
-const LOCAL_HOSTS: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+/// The only address that is ours: the daemon listens there and nowhere else.
+const OWN_ADDRESS: &str = "127.0.0.1";
+
+/// Other names of this machine. Another user may listen on our port under them, so a browser must
+/// keep nothing of ours there: it is sent to our own address, and nothing else is answered.
+const OTHER_NAMES: [&str; 2] = ["localhost", "[::1]"];
 
 /// Headers that browsers send by themselves and programs do not.
 const BROWSER_HEADERS: [&str; 6] = [
@@ -32,12 +36,15 @@ pub(super) enum RequestKind {
 /// Turns away foreign hosts, foreign origins, and what a browser sends on behalf of others.
 pub(super) fn check(
     headers: &HeaderMap,
+    uri: &Uri,
     local: SocketAddr,
     kind: RequestKind,
 ) -> Result<(), ApiProblem> {
     let port = local.port();
     let host = one(headers, &header::HOST)?;
-    if !host.is_some_and(|host| is_ours(host, port)) {
+    // A request may name its host in two places, and both count.
+    let named = uri.authority().is_none_or(|authority| is_ours(authority.as_str(), port));
+    if !named || !host.is_some_and(|host| is_ours(host, port)) {
         return Err(forbidden("the host of the request is not this daemon")
             .with_hint(format!("ask for http://127.0.0.1:{port}")));
     }
@@ -80,10 +87,25 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
 }
 
 fn is_ours(host: &str, port: u16) -> bool {
-    LOCAL_HOSTS.iter().any(|name| {
-        let rest = host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));
-        rest.and_then(|_| host[name.len()..].strip_prefix(':')) == Some(port.to_string().as_str())
-    })
+    is_named(host, OWN_ADDRESS, port)
+}
+
+/// Whether a host is this name with this port.
+fn is_named(host: &str, name: &str, port: u16) -> bool {
+    let rest = host.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));
+    rest.and_then(|_| host[name.len()..].strip_prefix(':')) == Some(port.to_string().as_str())
+}
+
+/// Where a browser is sent that asks for the page under another name of this machine.
+pub(super) fn own_page(
+    headers: &HeaderMap,
+    local: SocketAddr,
+    kind: RequestKind,
+) -> Option<String> {
+    let host = one(headers, &header::HOST).ok()??;
+    let port = local.port();
+    let elsewhere = OTHER_NAMES.iter().any(|name| is_named(host, name, port));
+    (elsewhere && kind == RequestKind::Page).then(|| format!("http://{OWN_ADDRESS}:{port}/"))
 }
 
 fn forbidden(detail: &str) -> ApiProblem {
@@ -100,7 +122,7 @@ mod tests {
             headers.append(*name, value.parse().unwrap());
         }
         let kind = if changes { RequestKind::Change } else { RequestKind::Look };
-        check(&headers, "127.0.0.1:7717".parse().unwrap(), kind).is_ok()
+        check(&headers, &Uri::from_static("/"), "127.0.0.1:7717".parse().unwrap(), kind).is_ok()
     }
 
     #[test]
@@ -111,7 +133,8 @@ mod tests {
             headers.insert("sec-fetch-site", "cross-site".parse().unwrap());
             headers.insert("sec-fetch-mode", mode.parse().unwrap());
             headers.insert("sec-fetch-dest", to.parse().unwrap());
-            check(&headers, "127.0.0.1:7717".parse().unwrap(), kind).is_ok()
+            let address = "127.0.0.1:7717".parse().unwrap();
+            check(&headers, &Uri::from_static("/"), address, kind).is_ok()
         };
         assert!(checked(RequestKind::Page, "navigate", "document"));
         assert!(!checked(RequestKind::Page, "navigate", "iframe"));
@@ -122,10 +145,11 @@ mod tests {
 
     #[test]
     fn only_our_own_names_with_our_own_port_are_us() {
-        for host in ["127.0.0.1:7717", "localhost:7717", "LOCALHOST:7717", "[::1]:7717"] {
-            assert!(checked(&[("host", host)], true), "{host}");
-        }
+        assert!(checked(&[("host", "127.0.0.1:7717")], true));
         for host in [
+            "localhost:7717",
+            "LOCALHOST:7717",
+            "[::1]:7717",
             "evil.example:7717",
             "127.0.0.1",
             "127.0.0.1:80",
@@ -136,7 +160,35 @@ mod tests {
             assert!(!checked(&[("host", host)], true), "{host}");
         }
         assert!(!checked(&[], false));
-        assert!(!checked(&[("host", "localhost:7717"), ("host", "evil:7717")], false));
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "127.0.0.1:7717".parse().unwrap());
+        for (uri, is_ours) in
+            [("http://127.0.0.1:7717/status", true), ("http://evil.example/status", false)]
+        {
+            let (uri, address) = (Uri::from_static(uri), "127.0.0.1:7717".parse().unwrap());
+            assert_eq!(check(&headers, &uri, address, RequestKind::Look).is_ok(), is_ours);
+        }
+        assert!(!checked(&[("host", "127.0.0.1:7717"), ("host", "evil:7717")], false));
+    }
+
+    #[test]
+    fn a_browser_that_asks_for_the_page_under_another_name_is_sent_to_our_address() {
+        let sent = |host: &str, kind| {
+            let mut headers = HeaderMap::new();
+            headers.insert("host", host.parse().unwrap());
+            own_page(&headers, "127.0.0.1:7717".parse().unwrap(), kind)
+        };
+        for host in ["localhost:7717", "LocalHost:7717", "[::1]:7717"] {
+            let page = sent(host, RequestKind::Page);
+            assert_eq!(page.as_deref(), Some("http://127.0.0.1:7717/"), "{host}");
+            assert_eq!(sent(host, RequestKind::Look), None);
+            assert_eq!(sent(host, RequestKind::Change), None);
+        }
+        for host in
+            ["127.0.0.1:7717", "localhost:1", "localhost", "localhost.evil:7717", "evil:7717"]
+        {
+            assert_eq!(sent(host, RequestKind::Page), None, "{host}");
+        }
     }
 
     #[test]

@@ -117,12 +117,20 @@ pub(super) async fn sign_in(
             .into());
         }
         (Some(code), known) => {
-            let invited = daemon.codes().exchange(code, caller.via.into(), Instant::now())?;
-            let daemon = daemon.clone();
-            blocking(move || invite(&daemon, &sign_in, invited, known).map_err(device_problem))
-                .await?
+            let (source, now) = (caller.via.into(), Instant::now());
+            let open = daemon.codes().exchange(code, source, caller.is_seen(), now)?;
+            let (daemon, sign_in) = (daemon.clone(), sign_in.clone());
+            blocking(move || {
+                let invited = invite(&daemon, &sign_in, open.device.clone(), known);
+                if invited.is_err() {
+                    daemon.codes().restore(open);
+                }
+                invited.map_err(device_problem)
+            })
+            .await?
         }
     };
+    daemon.identity().use_up(&sign_in.challenge, now())?;
     let token = daemon.devices().issue(&device.id).map_err(internal)?;
     tracing::info!(device = device.name, role = device.role.as_str(), "a device signed in");
     Ok(Json(SignedIn { token: token.reveal().to_owned(), device: device.item(0) }))
@@ -158,8 +166,9 @@ fn invite(
     }
 }
 
-pub(super) async fn list(State(daemon): State<Daemon>) -> Json<DeviceList> {
-    Json(DeviceList { devices: daemon.devices().list() })
+pub(super) async fn list(State(daemon): State<Daemon>) -> Answer<DeviceList> {
+    daemon.devices().store().check_usable().map_err(device_problem)?;
+    Ok(Json(DeviceList { devices: daemon.devices().list() }))
 }
 
 pub(super) async fn add(

@@ -119,6 +119,8 @@ async fn what_is_signed_for_another_port_or_changed_is_worth_nothing() {
         assert_eq!(told.code, ProblemCode::Unauthorized, "{wrong:?}");
     }
     assert!(page.post("/sign-in", &signed).await.status().is_success());
+    let again = problem(page.post("/sign-in", &signed).await).await;
+    assert_eq!(again.code, ProblemCode::Unauthorized, "a challenge lets in once");
 }
 
 #[tokio::test]

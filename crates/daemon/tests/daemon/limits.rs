@@ -9,10 +9,10 @@ use std::process::Command;
 use coven_api::ProblemCode;
 use coven_api::intervention::DecideRequest;
 use coven_api::workflow::ListQuery;
-use coven_model::{InterventionChoice, WorkflowStatus};
+use coven_model::{AgentState, InterventionChoice, InterventionKind, WorkflowStatus};
 use serde_json::json;
 
-use crate::support::{DEADLINE, Home, problem};
+use crate::support::{DEADLINE, Home, problem, until};
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_and_the_daemon_goes_on() {
@@ -123,7 +123,7 @@ async fn connections_beyond_the_limit_are_told_so_and_room_is_made_when_some_go(
     for stream in &held {
         stream.set_nonblocking(true).unwrap();
     }
-    let refused = crate::support::until("somebody is refused", || {
+    let refused = until("somebody is refused", || {
         let mut answer = [0; 512];
         let said = held.iter_mut().rev().find_map(|stream| match stream.read(&mut answer) {
             Ok(length) if length > 0 => {
@@ -136,8 +136,7 @@ async fn connections_beyond_the_limit_are_told_so_and_room_is_made_when_some_go(
     .await;
     assert!(refused.contains("429") && refused.contains("too-many"), "{refused}");
     drop(held);
-    crate::support::until("there is room again", || async { daemon.client.version().await.ok() })
-        .await;
+    until("there is room again", || async { daemon.client.version().await.ok() }).await;
 }
 
 #[tokio::test]
@@ -207,6 +206,52 @@ async fn a_full_disk_is_told_nothing_is_begun_and_it_works_again_when_there_is_r
     std::fs::remove_file(&ballast).unwrap();
     let after = daemon.start(&daemon.definition(text)).await.id.to_string();
     daemon.ends(&after, WorkflowStatus::Completed).await;
+    assert!(daemon.stop().await.success());
+}
+
+/// What an agent prints while the disk is full is lost, and with it what its screen shows. It is
+/// made to paint anew, so that the next daemon knows where it stands.
+#[tokio::test]
+async fn an_agent_that_went_on_while_the_disk_was_full_is_understood_by_the_next_daemon() {
+    let home = Home::new();
+    let at = home.path().join("state");
+    let mount = ["-t", "tmpfs", "-o", "size=3m,mode=0700", "daemon-test"];
+    let mounted = Command::new("mount").args(mount).arg(&at).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return coven_testkit::skip::skip("only root may mount a small disk");
+    }
+    let _disk = Mounted(at.clone());
+    let mut daemon = home.daemon().await;
+    let task = json!({
+        "id": "talk", "adapter": "demo", "permissions": "ask",
+        "prompt": "approve echo hi; say Done.",
+    });
+    let id = daemon.stage(&[task]).await.id.to_string();
+    let asked = daemon.asked(&id).await.intervention;
+    assert_eq!(asked.kind, InterventionKind::Approval);
+    let ballast = at.join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    for size in [4096, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    drop(file);
+    let approve = DecideRequest::new(InterventionChoice::Approve, asked.digest.clone());
+    daemon.client.decide(&asked.id, &approve).await.unwrap();
+    let ended = || async {
+        let asked = daemon.asked(&id).await.intervention;
+        (asked.kind == InterventionKind::EndedTurn).then_some(())
+    };
+    until("the turn ends", ended).await;
+    daemon.kill();
+    std::fs::remove_file(&ballast).unwrap();
+    daemon = home.daemon().await;
+    let idle = || async {
+        let asked = daemon.asked(&id).await.intervention;
+        let explained = daemon.client.explain(&id, "talk").await.ok()?;
+        (explained.verdict?.state == AgentState::Idle).then_some(asked)
+    };
+    let asked = until("the agent is seen to be idle", idle).await;
+    assert_eq!(asked.kind, InterventionKind::EndedTurn);
     assert!(daemon.stop().await.success());
 }
 

@@ -70,6 +70,27 @@ fn what_cannot_be_read_is_asked_even_if_everything_is_allowed() {
 }
 
 #[test]
+fn what_is_forbidden_by_matches_is_found_however_it_is_written() {
+    let policies = user(
+        "- {name: no-force, matches: 'git push .*--force', decision: deny}\n\
+         - {name: pushes, command: 'git push( .*)?', decision: allow}\n",
+    );
+    for text in [
+        "git push origin x --force",
+        "git  push origin x --force",
+        "git push origin x \\\n--force",
+        "git push origin xxxxxxxxxxxxxx\n  --force",
+        "git 'push' origin x --force",
+        "git pu\\sh origin x --for\"ce\"",
+        "git pu\nsh origin x --force",
+    ] {
+        let decided = decided_command(&policies, text);
+        assert!(decided.starts_with("deny by policy:user:no-force"), "{text:?}: {decided}");
+    }
+    assert_snapshot!(decided_command(&policies, "git push origin x"), @"allow by policy:user:pushes: ");
+}
+
+#[test]
 fn the_first_rule_that_matches_decides_and_is_named_with_its_reason() {
     let policies = user(
         "- {name: no-force, matches: 'push .*--force', decision: deny, reason: History stays.}\n\

@@ -43,6 +43,8 @@ pub(crate) struct TerminalReader {
     pub(super) unsaved: UnsavedOutput,
     /// How many times the terminal was resized.
     pub(super) resizes: u64,
+    /// The size to go back to, and when, after another one made the agent paint its screen anew.
+    pub(super) repaint: Option<(GridSize, Duration)>,
     pub(super) history: AgentHistory,
 }
 
@@ -237,6 +239,7 @@ impl TerminalReader {
             wake: None,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             resizes: 0,
+            repaint: None,
             history,
         }
     }
@@ -277,7 +280,8 @@ impl TerminalReader {
     /// When the screen has to be looked at again.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let look = self.pace.next_read(self.screen.modes().synchronized);
-        [look, self.sniffer.deadline(), self.wake].into_iter().flatten().min()
+        let repaint = self.repaint.map(|(_, due)| due);
+        [look, self.sniffer.deadline(), self.wake, repaint].into_iter().flatten().min()
     }
 
     /// Looks at the screen. Only then does it count that the agent has worked: a signal may have

@@ -6,6 +6,7 @@ use coven_adapters::adapter::keys;
 use coven_model::{AgentState, AgentVerdict, AskedAction, ContentDigest};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
+use coven_terminal::screen::GridSize;
 
 use super::RunnerActor;
 use super::handle::Request;
@@ -18,12 +19,17 @@ use crate::mark::StateMark;
 /// How long the screen must rest before it is saved.
 const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 
+/// How long an agent that lost a part of its output has another size: long enough to be noticed.
+const REPAINT_TIME: Duration = Duration::from_millis(300);
+
+/// Ends a sequence that was cut in the middle, then clears the screen.
+const CLEAR_SCREEN: &[u8] = b"\x18\x1b[H\x1b[2J";
+
 /// How long between two keys that must not become one: programs wait a moment after Escape.
 const KEY_INTERVAL: Duration = Duration::from_millis(80);
 
 impl RunnerActor {
     pub(super) fn request(&mut self, request: Request) {
-        let now = self.now();
         match request {
             Request::Send { message, reply } => {
                 if message.text.trim().is_empty() {
@@ -49,14 +55,10 @@ impl RunnerActor {
             // A process that has ended has no input to close.
             Request::CloseInput => drop(self.pane.close_input()),
             Request::Resize(size) => {
-                // A process that has ended needs no size; its last screen can still be looked at in
-                // another one.
-                drop(self.pane.resize(size));
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
-                    terminal.resize(size, now);
-                    let number = terminal.resizes;
-                    self.tell(RunnerEvent::Resized { size, number });
+                    terminal.repaint = None;
                 }
+                self.resize(size);
             }
             Request::Interrupt => self.interrupt(),
             Request::Answer { digest, action, reply } => self.answer(digest, action, reply),
@@ -70,6 +72,41 @@ impl RunnerActor {
             Request::Stop(reply) => self.stop_for(reply),
             // The loop that takes requests has seen to it.
             Request::Detach(_) => {}
+        }
+    }
+
+    fn resize(&mut self, size: GridSize) {
+        let now = self.now();
+        // A process that has ended needs no size; its last screen can still be looked at in another
+        // one.
+        drop(self.pane.resize(size));
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.resize(size, now);
+            let number = terminal.resizes;
+            self.tell(RunnerEvent::Resized { size, number });
+        }
+    }
+
+    /// A part of the output is lost, so neither the screen nor what the agent signalled is what it
+    /// was: both are forgotten. Programs paint anew when their terminal gets another width.
+    pub(crate) fn repaint(&mut self) {
+        let due = self.now() + REPAINT_TIME;
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        terminal.sniffer.forget_signals();
+        terminal.screen.feed(CLEAR_SCREEN);
+        let now = terminal.screen.screen().size();
+        let size = terminal.repaint.map_or(now, |(size, _)| size);
+        terminal.repaint = Some((size, due));
+        let columns = if size.columns > 2 { size.columns - 1 } else { size.columns + 1 };
+        self.resize(GridSize::new(columns, size.rows));
+    }
+
+    /// Gives the agent back the size that it had before it was made to paint anew.
+    fn end_repaint(&mut self) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        if let Some((size, _)) = terminal.repaint.take_if(|(_, due)| *due <= now) {
+            self.resize(size);
         }
     }
 
@@ -109,6 +146,7 @@ impl RunnerActor {
 
     /// Looks at the screen if it is time to, and does what follows from it.
     pub(super) fn look(&mut self) {
+        self.end_repaint();
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let due = terminal.pace.next_read(terminal.screen.modes().synchronized);

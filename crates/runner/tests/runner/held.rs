@@ -43,6 +43,7 @@ fn adopted(
         pane: Box::new(pane),
         screen: rebuilt.screen,
         offset: rebuilt.offset,
+        exact: rebuilt.exact,
         past,
         folder: place.folder.clone(),
     };

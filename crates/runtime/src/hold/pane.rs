@@ -123,11 +123,6 @@ impl HolderPane {
         self.offset
     }
 
-    /// How many bytes were lost on the way to the tape, so far.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
-
     /// How it ended, with everything that was recorded about it.
     pub fn exit(&self) -> Option<&HolderExit> {
         match &self.state {
@@ -329,6 +324,10 @@ fn expect_holder(folder: &HolderFolder, socket: &UnixStream) -> io::Result<()> {
 }
 
 impl Pane for HolderPane {
+    fn lost(&self) -> u64 {
+        self.lost
+    }
+
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         loop {
             if let Some(outcome) = self.next(buffer)? {

@@ -233,6 +233,7 @@ impl JobDetails {
                             pane,
                             screen: rebuilt.screen,
                             offset: rebuilt.offset,
+                            exact: rebuilt.exact,
                             // A tape that cannot be read tells of nothing.
                             past: past(&**adapter, &path, rebuilt.offset).unwrap_or_default(),
                             folder: Some(path),

@@ -30,6 +30,9 @@ const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// How long anything may take to vanish once it was killed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How often it is tried to declare what the tape could not take.
+const DECLARE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Input that the process has not taken yet. While there is more, clients are not read.
 pub(super) const MAX_INPUT: usize = 256 * 1024;
 
@@ -54,6 +57,8 @@ pub(super) struct HeldJob {
     stopped: bool,
     /// When what is left behind is asked to end.
     ask_at: Option<Instant>,
+    /// When it is tried again to declare what the tape could not take.
+    declare_at: Option<Instant>,
     /// When asking turns into force.
     force_at: Option<Instant>,
     ended: TreeEnding,
@@ -90,6 +95,7 @@ impl HeldJob {
             close_input: false,
             stopped: false,
             ask_at: None,
+            declare_at: None,
             force_at: None,
             ended: TreeEnding::default(),
             over: false,
@@ -132,7 +138,20 @@ impl HeldJob {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.ask_at.into_iter().chain(self.force_at).min()
+        [self.ask_at, self.force_at, self.declare_at].into_iter().flatten().min()
+    }
+
+    /// Says on the tape what was lost as soon as the disk takes it, also if nothing is printed then.
+    fn declare_loss(&mut self, now: Instant) {
+        if !self.tape.has_undeclared_loss() {
+            self.declare_at = None;
+        } else if self.declare_at.is_none_or(|at| at <= now) {
+            let due = self.declare_at.is_some();
+            self.declare_at = Some(now + DECLARE_INTERVAL);
+            if due && self.tape.declare_loss().is_ok() {
+                self.declare_at = None;
+            }
+        }
     }
 
     /// Takes note of every process that has ended, ours and those handed to us. Says whether none
@@ -215,6 +234,7 @@ impl HeldJob {
         self.write_input();
         let more = self.read_output(clients);
         self.snapper.output_reached(self.tape.end());
+        self.declare_loss(now);
         if self.force_at.is_some_and(|at| at <= now) {
             self.force();
         }
