@@ -7,7 +7,8 @@
 //! The file is overwritten in place and not synced: a process that is killed loses nothing, and
 //! after a power cut an older checkpoint counts.
 
-use std::os::unix::fs::FileExt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use coven_folder::{Durability, FileError, OpenFolder, OpenObstacle};
@@ -26,6 +27,36 @@ const CHECKPOINT_VERSION: u32 = 1;
 /// The numbers are padded to this, so that every checkpoint has the same length and a shorter one
 /// leaves nothing behind.
 const CHECKPOINT_BYTES: usize = 128;
+
+/// The checkpoint of a session whose facts are being recorded. Its file stays open.
+#[derive(Debug, Default)]
+pub(crate) struct CheckpointFile(Option<File>);
+
+impl CheckpointFile {
+    pub(crate) fn write(
+        &mut self,
+        jobs: &OpenFolder,
+        checkpoint: Checkpoint,
+    ) -> Result<(), FileError> {
+        // One that was deleted has no name any more.
+        let named = |file: &File| file.metadata().is_ok_and(|about| about.nlink() > 0);
+        let bytes = checkpoint.encode();
+        if !self.0.as_ref().is_some_and(named) {
+            self.0 = match jobs.file(CHECKPOINT_FILE, OFlags::WRONLY) {
+                Ok(file) => Some(file),
+                Err(error) if error.obstacle == OpenObstacle::Missing => {
+                    return jobs.replace(CHECKPOINT_FILE, &bytes, Durability::Cache);
+                }
+                Err(error) => return Err(error),
+            };
+        }
+        let written = self.0.as_ref().map_or(Ok(()), |file| file.write_all_at(&bytes, 0));
+        written.map_err(|source| {
+            self.0 = None;
+            jobs.error("write", CHECKPOINT_FILE, source)
+        })
+    }
+}
 
 /// A fact that was recorded for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +84,7 @@ impl Checkpoint {
     }
 
     pub(crate) fn write(self, jobs: &OpenFolder) -> Result<(), FileError> {
-        let bytes = self.encode();
-        match jobs.file(CHECKPOINT_FILE, OFlags::WRONLY) {
-            Ok(file) => file
-                .write_all_at(&bytes, 0)
-                .map_err(|source| jobs.error("write", CHECKPOINT_FILE, source)),
-            Err(error) if error.obstacle == OpenObstacle::Missing => {
-                jobs.replace(CHECKPOINT_FILE, &bytes, Durability::Cache)
-            }
-            Err(error) => Err(error),
-        }
+        CheckpointFile::default().write(jobs, self)
     }
 
     /// Whether the fact with this number is another one than was recorded.
@@ -106,12 +128,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let jobs = OpenFolder::open(folder.path()).unwrap();
         assert_eq!(Checkpoint::read(&jobs).unwrap(), None);
-        for seq in [1, u64::MAX, 7] {
-            let checkpoint = Checkpoint { seq, tag: [3; 16] };
-            checkpoint.write(&jobs).unwrap();
-            assert_eq!(Checkpoint::read(&jobs).unwrap(), Some(checkpoint));
-        }
         let file = folder.path().join(CHECKPOINT_FILE);
+        let mut open = CheckpointFile::default();
+        for seq in [1, 2, u64::MAX, 7] {
+            let checkpoint = Checkpoint { seq, tag: [3; 16] };
+            open.write(&jobs, checkpoint).unwrap();
+            assert_eq!(Checkpoint::read(&jobs).unwrap(), Some(checkpoint));
+            if seq == u64::MAX {
+                fs::remove_file(&file).unwrap();
+            }
+        }
         let bytes = fs::read(&file).unwrap();
         assert_eq!(bytes.len(), CHECKPOINT_BYTES);
         fs::write(&file, &bytes[..40]).unwrap();

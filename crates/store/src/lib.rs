@@ -59,6 +59,8 @@ pub use register::Register;
 pub use registry::{Registered, Registry};
 pub use retention::Retention;
 pub use seal::SealKey;
+#[doc(hidden)]
+pub use seal::seal_facts;
 pub use session::Session;
 pub use values::Values;
 pub use view::View;

@@ -15,7 +15,7 @@ pub use self::look::ReadOnlySession;
 pub use self::restore::RestoredSession;
 use crate::attempt::{Attempt, check_room};
 use crate::authority::SessionAuthority;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, CheckpointFile};
 use crate::journal::{
     self, AppendError, CreateError, CutTail, Journal, JournalReader, LineSeal, OpenError,
     WrittenFacts,
@@ -42,6 +42,7 @@ pub struct Session {
     /// The folder of its jobs.
     jobs: OpenFolder,
     authority: SessionAuthority,
+    checkpoint: CheckpointFile,
     /// When its journal was last signed.
     signed: Option<Instant>,
 }
@@ -138,7 +139,18 @@ impl Session {
     ) -> Result<Self, FileError> {
         let (values, view) = (Values::new(&folder), View::new(&folder)?);
         let (base, id, authority) = (base.clone(), id.clone(), authority.clone());
-        Ok(Self { base, id, folder, journal, values, view, jobs, authority, signed: None })
+        Ok(Self {
+            base,
+            id,
+            folder,
+            journal,
+            values,
+            view,
+            jobs,
+            authority,
+            checkpoint: CheckpointFile::default(),
+            signed: None,
+        })
     }
 
     pub fn id(&self) -> &SessionId {
@@ -227,7 +239,8 @@ impl Session {
         let seqs = self.journal.sync_written(facts)?;
         let (seq, tag) = self.journal.last_tag();
         // Without it an older checkpoint counts, which is true as well.
-        best_effort("write a checkpoint", Checkpoint { seq, tag }.write(&self.jobs));
+        let written = self.checkpoint.write(&self.jobs, Checkpoint { seq, tag });
+        best_effort("write a checkpoint", written);
         Ok(Appended { seqs, restored })
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use coven_model::{AttemptId, SessionEvent, TaskId};
-use coven_store::{BaseDir, Session};
+use coven_store::{BaseDir, SealKey, Session, seal_facts};
 
 use crate::{CONCURRENT_SESSIONS, FACT_TIME, Plan, authority, id};
 
@@ -20,6 +20,8 @@ pub(crate) struct Appends {
     pub(crate) batches: Rate,
     pub(crate) raw_many: Rate,
     pub(crate) many: Rate,
+    /// How long sealing a fact takes, its checkpoint included.
+    pub(crate) sealing: Duration,
 }
 
 /// How many in which time, in the best round.
@@ -90,7 +92,22 @@ pub(crate) fn measure(plan: &Plan) -> io::Result<Appends> {
         batches,
         raw_many: raw_many.rate(),
         many: many.rate(),
+        sealing: sealing(plan)?,
     })
+}
+
+/// How long sealing one fact takes, without recording it.
+fn sealing(plan: &Plan) -> io::Result<Duration> {
+    let (key, json) = (SealKey::from_secret(&[7; 32]), serde_json::to_vec(&fact()?)?);
+    let directory = tempfile::tempdir()?;
+    let count = plan.single as u64;
+    let mut best = Duration::MAX;
+    for _ in 0..plan.rounds {
+        let begun = Instant::now();
+        seal_facts(&key, directory.path(), &json, count).map_err(io::Error::other)?;
+        best = best.min(begun.elapsed() / plan.single as u32);
+    }
+    Ok(best)
 }
 
 /// Something that records once each time it is called.

@@ -16,6 +16,9 @@ use crate::{CONCURRENT_SESSIONS, Plan, Took};
 /// Durable steps per second in one session. A step is one write.
 const MIN_STEPS_PER_SECOND: f64 = 3000.0;
 
+/// Which part of recording a fact sealing it may be.
+const MAX_SEALING_PART: f64 = 0.05;
+
 /// How long listing ten thousand sessions may take.
 const MAX_LIST_TIME: Duration = Duration::from_millis(50);
 
@@ -91,6 +94,15 @@ fn durable(appends: &Appends) -> String {
         "\nThe mark: 3,000 durable steps a second in one session, of which this is the part that \
          waits for the disk. What misses it is bold.\n",
     );
+    let part = appends.sealing.as_secs_f64() / appends.one.median.as_secs_f64();
+    let percent = marked(format!("{:.1} %", part * 100.0), part >= MAX_SEALING_PART);
+    let nanos = appends.sealing.as_nanos();
+    writeln!(
+        text,
+        "\nSealing a fact, with its checkpoint in the state folder, takes {nanos} ns of that: {percent} \
+         of a durable fact of one session. The mark: less than 5 %."
+    )
+    .ok();
     text
 }
 
