@@ -19,7 +19,7 @@ use compile::{compile, sets};
 
 pub use compile::RuleError;
 pub use region::{RegionError, ScreenRegion};
-pub(crate) use rule::{CompiledRule, RuleHit};
+pub(crate) use rule::{CompiledRule, LinePlace, RuleHit};
 pub use view::LineView;
 
 /// The rules of one adapter, ready to be applied. The default has none.

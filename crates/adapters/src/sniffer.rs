@@ -28,10 +28,17 @@ use coven_terminal::snapshot::ScreenSnapshot;
 use crate::config::MatchKind;
 use crate::rules::{LineView, ScreenRules};
 use errors::ErrorTracker;
+pub(crate) use question::AskedLine;
 use question::QuestionTracker;
 use reading::{StateReading, TimedSignal};
 
 pub use pacer::ReadPacer;
+
+/// How long an agent that does something nobody knows must be quiet before a person is told.
+const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
+
+/// How long an agent may take to start before a person is told.
+const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long after a resize the screen may be in disorder, because the program repaints it.
 const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
@@ -55,6 +62,8 @@ pub struct ScreenSniffer {
     silent: bool,
     exited: bool,
     worked: bool,
+    /// When it was told that nobody knows what the agent does.
+    told_unexplained: Option<Duration>,
 }
 
 impl ScreenSniffer {
@@ -87,6 +96,7 @@ impl ScreenSniffer {
             silent: false,
             exited: false,
             worked: false,
+            told_unexplained: None,
         }
     }
 
@@ -125,6 +135,12 @@ impl ScreenSniffer {
     /// The question as a person should see it, while the agent waits.
     pub fn excerpt(&self) -> &[String] {
         self.questions.excerpt()
+    }
+
+    /// Whether the question stands there since before the last answer: either that was not taken, or
+    /// the same is asked again.
+    pub fn question_is_repeated(&self) -> bool {
+        self.questions.is_repeated()
     }
 
     /// What the agent asks leave for, while it waits for that.
@@ -197,22 +213,23 @@ impl ScreenSniffer {
 
     /// Looks at the screen. Says whether the verdict changed.
     pub fn read_screen(&mut self, snapshot: &ScreenSnapshot, now: Duration) -> bool {
-        self.look_at(&LineView::of_screen(snapshot), now)
+        self.look_at(LineView::of_screen(snapshot), now)
     }
 
     /// Looks at a text as if it were the screen. Says whether the verdict changed.
     pub fn look_at_text(&mut self, text: &str, now: Duration) -> bool {
-        self.look_at(&LineView::of_text(text), now)
+        self.look_at(LineView::of_text(text), now)
     }
 
-    fn look_at(&mut self, view: &LineView<'_>, now: Duration) -> bool {
+    fn look_at(&mut self, view: LineView<'_>, now: Duration) -> bool {
         if self.exited {
             return false;
         }
-        self.errors.set_lines(self.rules.lines_of(view, MatchKind::Error));
+        let view = view.answered(self.questions.answered_line());
+        self.errors.set_lines(self.rules.lines_of(&view, MatchKind::Error));
         let mut reading = StateReading::take(
             &self.rules,
-            view,
+            &view,
             self.status.as_ref(),
             self.title.as_ref(),
             &self.errors,
@@ -246,6 +263,27 @@ impl ScreenSniffer {
         self.quiet(now)
     }
 
+    /// Whether a person has to look, because nobody knows what the agent does: it has shown
+    /// something unknown and been quiet, or it does not get done with starting. True once for each
+    /// time.
+    pub fn take_unexplained(&mut self, now: Duration) -> bool {
+        let due = self.unexplained_at().is_some_and(|due| due <= now);
+        if due {
+            self.told_unexplained = Some(now);
+        }
+        due
+    }
+
+    fn unexplained_at(&self) -> Option<Duration> {
+        let since = Duration::from_millis(self.verdict.evidence.since);
+        match self.verdict.state {
+            _ if self.told_unexplained.is_some() || self.exited => None,
+            AgentState::Unknown => Some(self.printed.max(since) + UNEXPLAINED_AFTER),
+            AgentState::Starting => Some(since + START_LIMIT),
+            _ => None,
+        }
+    }
+
     /// When to call [`tick`](Self::tick) next, if nothing happens before.
     pub fn deadline(&self) -> Option<Duration> {
         if self.exited {
@@ -254,7 +292,7 @@ impl ScreenSniffer {
         let candidate = self.candidate.as_ref().map(|(_, due)| *due);
         let again = self.questions.asked_again_at();
         let quiet = self.quiet_at();
-        [candidate, again, quiet].into_iter().flatten().min()
+        [candidate, again, quiet, self.unexplained_at()].into_iter().flatten().min()
     }
 
     fn quiet_at(&self) -> Option<Duration> {
@@ -352,6 +390,7 @@ impl ScreenSniffer {
             != (self.verdict.state, self.verdict.kind, &self.verdict.digest);
         let held = self.held.replace(now);
         if changed {
+            self.told_unexplained = None;
             // An agent may say all the time that it works, and ask something meanwhile. What it
             // does again it does since it does it again.
             if held.is_some_and(|held| verdict.evidence.since <= millis(held)) {

@@ -24,7 +24,21 @@ pub struct ScreenSnapshot {
     modes: ScreenModes,
     title: Arc<str>,
     hash: u64,
+    scrolled: ScrollCount,
 }
+
+/// How many rows have left a screen at its top. Two screens that show the same are equal, however
+/// much was printed before.
+#[derive(Clone, Copy, Debug)]
+struct ScrollCount(u64);
+
+impl PartialEq for ScrollCount {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for ScrollCount {}
 
 /// A line as it was printed: one row, or several where the text went on in the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +55,20 @@ impl ScreenSnapshot {
         cursor: ScreenCursor,
         modes: ScreenModes,
         title: &str,
+        scrolled: u64,
     ) -> Self {
         let mut hasher = DefaultHasher::new();
         (&rows, size, cursor, modes, title).hash(&mut hasher);
         let hash = hasher.finish();
-        Self { rows: rows.into(), size, cursor, modes, title: title.into(), hash }
+        Self {
+            rows: rows.into(),
+            size,
+            cursor,
+            modes,
+            title: title.into(),
+            hash,
+            scrolled: ScrollCount(scrolled),
+        }
     }
 
     /// The rows from top to bottom.
@@ -67,6 +90,11 @@ impl ScreenSnapshot {
 
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// How many rows have left the screen at its top by line feeds, so far.
+    pub fn scrolled(&self) -> u64 {
+        self.scrolled.0
     }
 
     /// Equal for equal snapshots. For comparing within one process, not for keeping.

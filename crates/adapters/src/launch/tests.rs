@@ -44,7 +44,9 @@ const INTERACTIVE: LaunchRequest<'static> =
 fn interactive_gemini_gets_its_prompt_right_behind_i() {
     let extra = ["--debug".to_owned()];
     let request = LaunchRequest { extra_args: &extra, model: Some("pro"), ..INTERACTIVE };
-    assert_eq!(args("gemini", &request), ["-m", "pro", "--debug", "-i", "do it"]);
+    let asks = ["--approval-mode", "default"];
+    let expected = [&asks[..], &["-m", "pro", "--debug", "-i", "do it"]].concat();
+    assert_eq!(args("gemini", &request), expected);
 }
 
 /// Spec: AD.3.2
@@ -237,4 +239,19 @@ fn what_a_program_does_not_have_is_told_with_what_it_has() {
         nothing.to_string(),
         "the adapter `mine` has no interactive mode; its modes are: none"
     );
+}
+
+/// An agent on a terminal asks, unless somebody wants it otherwise.
+#[test]
+fn every_built_in_asks_by_default_on_a_terminal() {
+    let registry = default_registry();
+    for name in registry.registered_types() {
+        let adapter = registry.create(&name, crate::Options::default()).unwrap();
+        let config = adapter.config();
+        let Some(mode) = config.modes.get(AgentMode::Interactive) else { continue };
+        if config.permissions.is_empty() && mode.permissions.is_empty() {
+            continue;
+        }
+        assert_eq!(mode.default_permission, Some(PermissionLevel::Ask), "{name}");
+    }
 }

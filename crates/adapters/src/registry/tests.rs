@@ -132,7 +132,11 @@ fn a_type_tells_its_name_its_icon_and_its_modes() {
     assert_eq!((gemini.display_name.as_str(), gemini.icon.as_str()), ("Gemini CLI", "gemini"));
     assert_eq!(
         gemini.modes,
-        [(AgentMode::Interactive, None), (AgentMode::Headless, Some(PermissionLevel::All))].into()
+        [
+            (AgentMode::Interactive, Some(PermissionLevel::Ask)),
+            (AgentMode::Headless, Some(PermissionLevel::All)),
+        ]
+        .into()
     );
     assert_eq!(gemini.tested_version.as_deref(), Some("0.61.0"));
 }

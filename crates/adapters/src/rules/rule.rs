@@ -24,6 +24,17 @@ pub(crate) struct CompiledRule {
     begins: Option<Regex>,
     below: Option<Regex>,
     cursor: Option<CursorRule>,
+    /// It waits for an answer and names no region: the lowest line that it finds counts.
+    by_line: bool,
+}
+
+/// Where the line of a question stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinePlace {
+    /// How many such lines there are.
+    pub(crate) count: usize,
+    /// Which row the lowest is, counted from the first that was ever printed.
+    pub(crate) row: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +47,9 @@ pub(crate) struct RuleHit {
     pub(crate) begins_above: bool,
     /// What an approval asks leave for.
     pub(crate) action: AskedAction,
+    /// For a rule that goes by lines: the words of the line up to the end of what was found, and
+    /// where it stands.
+    pub(crate) asked_line: Option<(String, LinePlace)>,
 }
 
 impl CompiledRule {
@@ -58,6 +72,8 @@ impl CompiledRule {
             begins: optional(&rule.begins)?,
             below: optional(&rule.below)?,
             cursor: rule.cursor,
+            by_line: rule.region.is_none()
+                && rule.kind.unwrap_or_else(|| kind_by_name(name)).awaits(),
         })
     }
 
@@ -80,7 +96,22 @@ impl CompiledRule {
         });
         let from = floor.map_or(0, |line| text.starts[line]);
         let found = self.pattern.find_at(&text.joined, from)?;
-        let seen = text.first + text.line_at(found.start());
+        let lines = || self.pattern.find_iter(&text.joined[from..]);
+        let found = match lines().last().filter(|_| self.by_line) {
+            Some(last) => from + last.start()..from + last.end(),
+            None => found.range(),
+        };
+        let seen = text.first + text.line_at(found.start);
+        let asked_line = self.by_line.then(|| {
+            let begin = text.starts[text.line_at(found.start)];
+            let place = LinePlace { count: lines().count(), row: view.place(seen) };
+            (text.joined[begin..found.end].to_owned(), place)
+        });
+        if let Some((words, _)) = &asked_line
+            && view.is_answered(index, words, text.first + text.line_at(found.end))
+        {
+            return None;
+        }
         let begin = self.beginning(view, seen);
         // The lines of the question from its beginning, which may lie above the region, to the
         // end of the region.
@@ -88,10 +119,11 @@ impl CompiledRule {
             ..text.first + text.lines.len();
         Some(RuleHit {
             rule: index,
-            line: text.lines[text.most_telling_line(found.range())].trim().to_owned(),
+            line: text.lines[text.most_telling_line(found)].trim().to_owned(),
             excerpt: lines.map(|line| view.line(line).to_owned()).collect(),
             begins_above: self.begins.is_some() && begin.is_none(),
             action: AskedAction::default(),
+            asked_line,
         })
     }
 

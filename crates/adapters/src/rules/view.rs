@@ -6,6 +6,7 @@ use std::ops::Range;
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::ScreenRegion;
+use crate::sniffer::AskedLine;
 
 /// What is cut off the ends of lines. Other blanks stay: they are a part of what is shown.
 const BLANKS: [char; 3] = [' ', '\t', '\r'];
@@ -15,6 +16,10 @@ const BLANKS: [char; 3] = [' ', '\t', '\r'];
 pub struct LineView<'a> {
     lines: Vec<ViewLine<'a>>,
     cursor: Option<(u16, bool)>,
+    /// The line of a question that was answered.
+    answered: Option<AskedLine>,
+    /// How many rows have left the screen at its top.
+    scrolled: u64,
 }
 
 #[derive(Debug)]
@@ -42,7 +47,12 @@ impl<'a> LineView<'a> {
             .map(|line| ViewLine { text: trimmed(line.text), rows: line.rows })
             .collect();
         let cursor = snapshot.cursor();
-        Self { lines, cursor: Some((cursor.row, cursor.visible)) }
+        Self {
+            lines,
+            cursor: Some((cursor.row, cursor.visible)),
+            answered: None,
+            scrolled: snapshot.scrolled(),
+        }
     }
 
     /// The lines of a plain text, for use without a screen.
@@ -55,7 +65,27 @@ impl<'a> LineView<'a> {
                 rows: row..row + 1,
             })
             .collect();
-        Self { lines, cursor: None }
+        Self { lines, cursor: None, answered: None, scrolled: 0 }
+    }
+
+    /// The same, where the line of a question was answered: it is not asked any more once the cursor
+    /// is below it.
+    pub(crate) fn answered(self, answered: Option<AskedLine>) -> Self {
+        Self { answered, ..self }
+    }
+
+    /// Which row a line begins with, counted from the first that was ever printed.
+    pub(super) fn place(&self, line: usize) -> u64 {
+        self.scrolled + self.lines.get(line).map_or(0, |line| line.rows.start as u64)
+    }
+
+    /// Whether this line of a question was answered and the cursor has left it.
+    pub(super) fn is_answered(&self, rule: usize, words: &str, line: usize) -> bool {
+        let same = |asked: &AskedLine| asked.rule == rule && asked.words == words;
+        let below = |(row, _): (u16, bool)| {
+            self.lines.get(line).is_some_and(|line| usize::from(row) >= line.rows.end)
+        };
+        self.answered.as_ref().is_some_and(same) && self.cursor.is_none_or(below)
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use coven_model::{AskedAction, ContentDigest};
 
 use super::reading::StateReading;
-use crate::rules::ScreenRules;
+use crate::rules::{LinePlace, ScreenRules};
 
 /// How long after an answer the same question, still on the screen, counts as asked again: either
-/// the answer was not taken, or the next question has the same words. A program that works takes
-/// its keys well before.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(1500);
+/// the answer was not taken, or the next question has the same words. Which of them cannot be told,
+/// so only a person may answer it. A program that works takes its keys well before.
+const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(3);
 
 /// How long after it was first seen a question may still be growing, because it is painted in more
 /// than one piece. What changes later is another question.
@@ -22,6 +22,16 @@ pub(super) struct QuestionTracker {
     current: Option<OpenQuestion>,
     /// The agent said by itself that it asks something new.
     announced: bool,
+    /// A question in a line that was answered and that the cursor has left. It may stay on the
+    /// screen for long.
+    answered: Option<AskedLine>,
+}
+
+/// The line of a question, by the rule that finds it and the words up to the end of what it finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AskedLine {
+    pub(crate) rule: usize,
+    pub(crate) words: String,
 }
 
 #[derive(Debug)]
@@ -33,6 +43,10 @@ struct OpenQuestion {
     digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
+    /// Where it is a line, which one, and where it stands.
+    line: Option<(AskedLine, LinePlace)>,
+    /// It stands there since before the last answer.
+    repeated: bool,
 }
 
 impl QuestionTracker {
@@ -61,8 +75,24 @@ impl QuestionTracker {
 
     /// The question is gone.
     pub(super) fn question_gone(&mut self) {
-        self.current = None;
+        if let Some(OpenQuestion { answered: Some(_), line: Some((line, _)), .. }) =
+            self.current.take()
+        {
+            self.answered = Some(line);
+        }
         self.announced = false;
+    }
+
+    /// The line that is not asked any more once the cursor has left it.
+    pub(super) fn answered_line(&self) -> Option<AskedLine> {
+        let current = self.current.as_ref().filter(|current| current.answered.is_some());
+        let line = current.and_then(|current| Some(current.line.as_ref()?.0.clone()));
+        line.or_else(|| self.answered.clone())
+    }
+
+    /// Whether the question stands there since before the last answer.
+    pub(super) fn is_repeated(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.repeated)
     }
 
     pub(super) fn typed(&mut self, now: Duration) {
@@ -89,6 +119,17 @@ impl QuestionTracker {
         self.asked_again_at().is_some_and(|at| at <= now)
     }
 
+    /// Whether the same line was answered and stands there anew, below the one that was.
+    fn is_below(&self, reading: &StateReading) -> bool {
+        let current = self.current.as_ref().filter(|current| current.answered.is_some());
+        match (current.and_then(|current| current.line.as_ref()), &reading.line) {
+            (Some((asked, before)), Some((line, place))) => {
+                asked == line && (place.count > before.count || place.row > before.row)
+            }
+            _ => false,
+        }
+    }
+
     /// The agent asks this. Gives the digest that an answer must name.
     pub(super) fn ask(
         &mut self,
@@ -96,8 +137,12 @@ impl QuestionTracker {
         reading: &StateReading,
         now: Duration,
     ) -> ContentDigest {
-        let essence = rules.essence(&reading.excerpt);
-        let again = self.announced || self.asks_again(now);
+        let essence = match &reading.line {
+            Some((line, _)) => rules.essence(std::slice::from_ref(&line.words)),
+            None => rules.essence(&reading.excerpt),
+        };
+        let still_there = self.asks_again(now);
+        let again = self.announced || still_there || self.is_below(reading);
         if let Some(current) = &mut self.current
             && !again
             && current.rule == reading.rule
@@ -107,6 +152,13 @@ impl QuestionTracker {
             current.action.clone_from(&reading.action);
             return current.digest.clone();
         }
+        let repeated = still_there
+            && !self.announced
+            && !self.is_below(reading)
+            && self
+                .current
+                .as_ref()
+                .is_some_and(|current| current.rule == reading.rule && current.essence == essence);
         let grows = self.current.as_ref().is_some_and(|current| {
             current.answered.is_none()
                 && current.rule == reading.rule
@@ -127,7 +179,10 @@ impl QuestionTracker {
             digest: digest.clone(),
             asked: if grows { asked } else { now },
             answered: None,
+            line: reading.line.clone(),
+            repeated,
         });
+        self.answered = None;
         digest
     }
 }

@@ -9,8 +9,9 @@ use coven_model::{
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
 use super::errors::ErrorTracker;
+use super::question::AskedLine;
 use crate::config::MatchKind;
-use crate::rules::{CompiledRule, LineView, RuleHit, ScreenRules};
+use crate::rules::{CompiledRule, LinePlace, LineView, RuleHit, ScreenRules};
 
 /// How much of the screen belongs to a question that no rule knows.
 const UNKNOWN_QUESTION_LINES: u16 = 15;
@@ -73,6 +74,8 @@ pub(super) struct StateReading {
     pub(super) excerpt: Vec<String>,
     /// What an approval asks leave for.
     pub(super) action: AskedAction,
+    /// Where the question is a line: which one, and where it stands.
+    pub(super) line: Option<(AskedLine, LinePlace)>,
     /// When the source said so, where it says by itself when.
     pub(super) told_at: Option<Duration>,
     pub(super) since: Duration,
@@ -181,6 +184,7 @@ impl StateReading {
             text: status_text(&status.value),
             excerpt: Vec::new(),
             action: AskedAction::default(),
+            line: None,
             told_at: Some(status.since),
             since: Duration::ZERO,
             weak: false,
@@ -212,6 +216,7 @@ impl StateReading {
             text: shortened(text),
             excerpt: Vec::new(),
             action: AskedAction::default(),
+            line: None,
             told_at: Some(title.since),
             since: Duration::ZERO,
             weak: false,
@@ -274,6 +279,7 @@ impl StateReading {
             text: shortened(&hit.line),
             excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
             action: hit.action,
+            line: hit.asked_line.map(|(words, place)| (AskedLine { rule: hit.rule, words }, place)),
             told_at: None,
             since: Duration::ZERO,
             weak: true,
@@ -303,6 +309,8 @@ impl StateReading {
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
             self.excerpt = hit.excerpt;
             self.action = hit.action;
+            self.line =
+                hit.asked_line.map(|(words, place)| (AskedLine { rule: hit.rule, words }, place));
         }
         if self.excerpt.is_empty() {
             self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
@@ -320,6 +328,7 @@ impl StateReading {
             text: String::new(),
             excerpt: Vec::new(),
             action: AskedAction::default(),
+            line: None,
             told_at: None,
             since: Duration::ZERO,
             weak: true,

@@ -34,6 +34,8 @@ pub(crate) struct ScreenEmulator {
     pub(super) term: Term<VoidListener>,
     /// Rows the main screen keeps above.
     pub(super) history: usize,
+    /// How many rows have left the screen at its top by line feeds.
+    pub(super) scrolled: u64,
     pub(super) modes: ScreenModes,
     /// Scrolling margins, rows from the first to before the second.
     pub(super) margins: (usize, usize),
@@ -77,6 +79,7 @@ impl ScreenEmulator {
         Self {
             term,
             history,
+            scrolled: 0,
             modes,
             margins: (0, size.screen_lines()),
             tabs: TabStops::new(size.columns()),
@@ -213,6 +216,7 @@ impl ScreenEmulator {
             self.cursor_view(),
             self.modes_view(),
             &self.title,
+            self.scrolled,
         )
     }
 

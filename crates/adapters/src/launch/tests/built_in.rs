@@ -65,7 +65,7 @@ fn the_command_lines_of_codex() {
 #[test]
 fn the_command_lines_of_gemini() {
     assert_snapshot!(lines("gemini"), @r"
-    interactive (default)  gemini -i P
+    interactive (default)  gemini --approval-mode default -i P
     interactive read-only  gemini --approval-mode plan -i P
     interactive ask        gemini --approval-mode default -i P
     interactive edits      gemini --approval-mode auto_edit -i P
@@ -97,7 +97,7 @@ fn the_command_lines_of_opencode() {
 #[test]
 fn the_command_lines_of_qwen() {
     assert_snapshot!(lines("qwen"), @r"
-    interactive (default)  qwen -i P
+    interactive (default)  qwen --approval-mode default -i P
     interactive read-only  qwen --approval-mode plan -i P
     interactive ask        qwen --approval-mode default -i P
     interactive edits      qwen --approval-mode auto-edit -i P

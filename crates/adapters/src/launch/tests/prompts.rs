@@ -24,7 +24,8 @@ fn a_prompt_that_begins_with_a_dash_is_no_option() {
 fn an_empty_prompt_is_none() {
     for empty in ["", "  \n\t "] {
         let request = LaunchRequest { prompt: Some(empty), ..INTERACTIVE };
-        assert_eq!(args("gemini", &request), Vec::<String>::new(), "no `-i` without its value");
+        let asks = ["--approval-mode", "default"];
+        assert_eq!(args("gemini", &request), asks, "no `-i` without its value");
         let headless = LaunchRequest { prompt: Some(empty), ..HEADLESS };
         assert_eq!(built_in("gemini", &headless), Err(LaunchError::NoPrompt));
     }
