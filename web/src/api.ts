@@ -8,11 +8,11 @@ export type AgentState =
 export type Mode = "interactive" | "headless";
 export type Choice =
   | "approve" | "approve-always" | "deny" | "answer" | "complete" | "send" | "stop" | "retry"
-  | "retry-failed" | "skip" | "proceed" | "extend" | "abort";
+  | "retry-failed" | "skip" | "proceed" | "extend" | "abort" | "send-anyway" | "drop";
 export type InterventionKind =
   | "approval" | "question" | "choice" | "dialog" | "ended-turn" | "failed-gate" | "human-gate"
   | "loop-limit" | "partial-failure" | "failed-step" | "unreadable-verdict" | "lost-job"
-  | "start-approval";
+  | "start-approval" | "undelivered-message" | "unknown-state";
 
 /** Milliseconds since 1970. */
 export type Timestamp = number;

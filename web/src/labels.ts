@@ -112,6 +112,8 @@ export const KIND: Record<InterventionKind, string> = {
   "unreadable-verdict": "Verdict cannot be read",
   "lost-job": "Process was lost",
   "start-approval": "Asks to start",
+  "undelivered-message": "Message did not arrive",
+  "unknown-state": "Shows something unknown",
 };
 
 export const CHOICE: Record<Choice, string> = {
@@ -128,6 +130,8 @@ export const CHOICE: Record<Choice, string> = {
   proceed: "Proceed",
   extend: "More rounds",
   abort: "Abort run",
+  "send-anyway": "Send anyway",
+  drop: "Drop it",
 };
 
 /** What a decision does, for those who wonder. */
@@ -145,6 +149,8 @@ export const MEANING: Record<Choice, string> = {
   proceed: "Go on with what there is",
   extend: "Give the loop more rounds",
   abort: "End the run as failed",
+  "send-anyway": "Type and submit it without looking whether it arrives",
+  drop: "Give the message up; the agent goes on without it",
 };
 
 /** Decisions that are nothing without a text. */

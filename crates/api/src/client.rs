@@ -36,7 +36,7 @@ use crate::system::{
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
-    VerdictExplanation,
+    TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
@@ -267,8 +267,8 @@ impl ApiClient {
         id: &str,
         task: &str,
         typing: &TypeRequest,
-    ) -> Result<(), ClientError> {
-        self.act(&task_path(id, task, "input"), typing).await
+    ) -> Result<TypeResponse, ClientError> {
+        self.post(&task_path(id, task, "input"), typing).await
     }
 
     /// Gives the terminal of a task another size.

@@ -107,6 +107,8 @@ pub struct DecideResponse {
     /// The policy that the rule was written into, where that was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<SavedRule>,
+    /// Whether the answer has reached the agent. One that has not is still on its way.
+    pub delivered: bool,
 }
 
 /// A rule that was written into the user's policy.

@@ -22,7 +22,7 @@ use crate::system::{
 };
 use crate::task::{
     AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
-    VerdictExplanation,
+    TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
@@ -323,7 +323,7 @@ pub const ROUTES: &[ApiRoute] = &[
         .or(TASK_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/input", "typeToTask", "Type to the agent of a task")
         .takes::<TypeRequest>()
-        .answers(RouteAnswer::Nothing)
+        .gives::<TypeResponse>()
         .by(DeviceRole::Answer)
         .or(TYPE_PROBLEMS),
     post("/workflows/{id}/tasks/{task}/resize", "resizeTask", "Give its terminal another size")

@@ -167,6 +167,14 @@ pub struct TypeRequest {
     pub keys: Option<Vec<String>>,
 }
 
+/// What became of what was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TypeResponse {
+    /// Whether it arrived. A message that did not yet is typed as soon as the agent takes it.
+    pub delivered: bool,
+}
+
 /// A size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

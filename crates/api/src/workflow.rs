@@ -230,6 +230,9 @@ pub struct TaskItem {
     /// Since when it is doing that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
+    /// It was given something to do, and the end of its turn was not seen yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turn_open: bool,
     /// When the attempt was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Timestamp>,

@@ -270,9 +270,10 @@ async fn decide(
     let decided = client.decide(&asked.id, &decide).await?;
     if which.json {
         let (id, decision) = (&asked.id, decided.decision);
-        return output::json(
-            &json!({"id": id, "workflowId": decided.workflow_id, "decision": decision, "saved": decided.saved}),
-        );
+        return output::json(&json!({
+            "id": id, "workflowId": decided.workflow_id, "decision": decision,
+            "saved": decided.saved, "delivered": decided.delivered,
+        }));
     }
     if let Some(saved) = &decided.saved {
         output::say!("{} has the rule {}", output::one_line(&saved.path), saved.name);
@@ -282,6 +283,9 @@ async fn decide(
                 "note: the rule `{before}` comes before it and decides: coven policy edit"
             );
         }
+    }
+    if !decided.delivered {
+        output::say!("note: the answer is on its way; the agent was not seen to take it yet");
     }
     output::line(&format!(
         "{}: {} {}",

@@ -35,6 +35,8 @@ pub(crate) fn kind(kind: InterventionKind) -> &'static str {
         InterventionKind::UnreadableVerdict => "the arbiter's verdict cannot be read",
         InterventionKind::LostJob => "the job is gone",
         InterventionKind::StartApproval => "asks for leave to start",
+        InterventionKind::UndeliveredMessage => "did not get its message",
+        InterventionKind::UnknownState => "shows something that its adapter does not know",
     }
 }
 
@@ -71,6 +73,8 @@ pub(crate) fn key(choice: InterventionChoice) -> char {
         InterventionChoice::Proceed => 'p',
         InterventionChoice::Extend => 'e',
         InterventionChoice::Abort => 'x',
+        InterventionChoice::SendAnyway => 'y',
+        InterventionChoice::Drop => 'g',
     }
 }
 
@@ -90,6 +94,8 @@ pub(crate) fn words(choice: InterventionChoice) -> &'static str {
         InterventionChoice::Proceed => "proceed",
         InterventionChoice::Extend => "more rounds",
         InterventionChoice::Abort => "abort the run",
+        InterventionChoice::SendAnyway => "send anyway",
+        InterventionChoice::Drop => "give it up",
     }
 }
 

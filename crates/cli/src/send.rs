@@ -1,20 +1,13 @@
 //! `coven send`: typing to an agent.
 
 use std::io::Read;
-use std::time::Duration;
 
-use coven_api::client::StreamedEvent;
 use coven_api::task::TypeRequest;
-use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
-use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
-
-/// How long a message may take until it is verified to have arrived.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What `coven send` takes.
 #[derive(clap::Args)]
@@ -61,45 +54,11 @@ pub(crate) fn run(arguments: Arguments) -> Result {
             (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },
             (Some(text), false) => TypeRequest { message: Some(text), ..TypeRequest::default() },
         };
-        let mut events = EventPump::session(&client, &workflow.item.id, Some(workflow.last_seq));
-        client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
-        if typing.message.is_some() {
-            let arrived = timeout(DELIVERY_TIMEOUT, arrived(&mut events, task.id.as_str())).await;
-            arrived.unwrap_or_else(|_| Err(late(&workflow.item.name)))?;
+        let typed = client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
+        let name = format!("{}/{}", workflow.item.name, task.id);
+        if typed.delivered {
+            return output::line(&format!("sent to {name}"));
         }
-        output::line(&format!("sent to {}/{}", workflow.item.name, task.id))
+        output::line(&format!("queued for {name}: it is typed as soon as the agent takes it"))
     })
-}
-
-/// Waits for the fact that the message reached the agent. A `coven wait` right after this
-/// command would otherwise find the agent still idle.
-async fn arrived(events: &mut EventPump, task: &str) -> Result {
-    loop {
-        let Some(streamed) = events.next().await? else {
-            return Err(CommandFailure::failed(
-                "the agent has ended before the message reached it",
-            ));
-        };
-        let StreamedEvent::Event(envelope) = streamed else { continue };
-        if envelope.data.get("task").and_then(|task| task.as_str()) != Some(task) {
-            continue;
-        }
-        match envelope.kind.as_str() {
-            "input.delivered" => return Ok(()),
-            "input.refused" => {
-                let why = envelope.data.get("reason").and_then(|why| why.as_str());
-                let why = output::one_line(why.unwrap_or("the agent shows something else by now"));
-                return Err(CommandFailure::failed(format!("the message was not typed: {why}")));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn late(name: &str) -> CommandFailure {
-    let seconds = DELIVERY_TIMEOUT.as_secs();
-    CommandFailure::failed(format!(
-        "after {seconds} seconds it is not known whether the message arrived"
-    ))
-    .hint(format!("coven show {name}, or coven attach {name}"))
 }

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::workflow::WorkflowDetails;
-use coven_model::{AgentState, InterventionKind, TaskStatus, WorkflowStatus};
+use coven_model::{AgentState, AgentVerdict, InterventionKind, TaskStatus, WorkflowStatus};
 use coven_notation::HumanDuration;
 use serde_json::json;
 
@@ -144,8 +144,10 @@ fn stands(workflow: &WorkflowDetails, arguments: &Arguments) -> Option<WaitResul
         (WaitUntil::Idle, None) => {
             let live: Vec<_> = tasks.iter().filter(|task| task.live).collect();
             // One that asks is waited for until what it asks is known.
+            // One that was given something is idle when it has done that.
             let all = live.iter().all(|task| {
-                task.verdict.as_ref().is_some_and(|seen| seen.state == AgentState::Idle)
+                let idle = |seen: &AgentVerdict| seen.state == AgentState::Idle;
+                !task.turn_open && task.verdict.as_ref().is_some_and(idle)
             });
             (!live.is_empty() && all).then_some(WaitResult::Idle)
         }

@@ -298,8 +298,11 @@ pub enum SessionEvent {
         number: u32,
         /// The text that is to be typed.
         text: String,
-        /// The observation that this follows.
+        /// The observation that this follows; 0 if it follows none.
         seen: u64,
+        /// Who sends it, if it is not a part of the plan.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// A question of an agent was decided by a rule, without an intervention. The answer is
     /// on its way from here on.
@@ -333,6 +336,9 @@ pub enum SessionEvent {
         intervention: InterventionId,
         /// What led to it, for people.
         reason: String,
+        /// Whether something of it was typed, so that the same may not be answered by itself.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pressed: bool,
     },
     /// Something is to happen at a time.
     #[serde(rename = "timer.set")]

@@ -39,11 +39,15 @@ pub enum InterventionKind {
     LostJob,
     /// A step wants a person's leave before it starts.
     StartApproval,
+    /// A message for an agent did not arrive, or nothing shows that it did.
+    UndeliveredMessage,
+    /// An agent shows something that its adapter does not know, and does nothing.
+    UnknownState,
 }
 
 impl InterventionKind {
     /// All kinds, in the order of their definition.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Approval,
         Self::Question,
         Self::Choice,
@@ -57,6 +61,8 @@ impl InterventionKind {
         Self::UnreadableVerdict,
         Self::LostJob,
         Self::StartApproval,
+        Self::UndeliveredMessage,
+        Self::UnknownState,
     ];
 
     /// The name used on the wire.
@@ -75,6 +81,8 @@ impl InterventionKind {
             Self::UnreadableVerdict => "unreadable-verdict",
             Self::LostJob => "lost-job",
             Self::StartApproval => "start-approval",
+            Self::UndeliveredMessage => "undelivered-message",
+            Self::UnknownState => "unknown-state",
         }
     }
 
@@ -94,7 +102,7 @@ impl InterventionKind {
             Self::Dialog => {
                 &[InterventionChoice::Approve, InterventionChoice::Deny, InterventionChoice::Answer]
             }
-            Self::EndedTurn => {
+            Self::EndedTurn | Self::UnknownState => {
                 &[InterventionChoice::Complete, InterventionChoice::Send, InterventionChoice::Stop]
             }
             Self::FailedGate | Self::FailedStep | Self::LostJob => {
@@ -118,6 +126,11 @@ impl InterventionKind {
                 InterventionChoice::Proceed,
                 InterventionChoice::Extend,
                 InterventionChoice::Abort,
+            ],
+            Self::UndeliveredMessage => &[
+                InterventionChoice::Retry,
+                InterventionChoice::SendAnyway,
+                InterventionChoice::Drop,
             ],
         }
     }
@@ -149,7 +162,7 @@ pub enum InterventionChoice {
     Send,
     /// Stop the agent; the task has failed.
     Stop,
-    /// Try the failed step again.
+    /// Try again: the failed step, or to deliver the message.
     Retry,
     /// Do again what failed.
     RetryFailed,
@@ -161,6 +174,10 @@ pub enum InterventionChoice {
     Extend,
     /// End the run as failed.
     Abort,
+    /// Type the message and submit it without looking whether it arrives.
+    SendAnyway,
+    /// Give the message up.
+    Drop,
 }
 
 impl InterventionChoice {
@@ -180,6 +197,8 @@ impl InterventionChoice {
             Self::Proceed => "proceed",
             Self::Extend => "extend",
             Self::Abort => "abort",
+            Self::SendAnyway => "send-anyway",
+            Self::Drop => "drop",
         }
     }
 }
@@ -239,6 +258,9 @@ pub struct Intervention {
     /// What the agent shows, or the end of what failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
+    /// Why the last answer to the same question did not reach the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// What an answer must name, where it is about a screen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<ContentDigest>,

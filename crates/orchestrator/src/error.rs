@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use coven_model::{SessionId, TaskId};
+use coven_model::{InterventionId, SessionId, TaskId};
 use coven_notation::ProblemReport;
 use coven_runner::DeliveryError;
 use coven_store::import::ImportError;
@@ -199,6 +199,21 @@ pub enum RequestError {
     /// A message did not reach the agent.
     #[error(transparent)]
     NotDelivered(#[from] DeliveryError),
+    /// The agent did not take an answer. What it asks is asked again.
+    #[error("the answer was not taken: {reason}")]
+    AnswerNotTaken {
+        /// What is known of it.
+        reason: String,
+    },
+    /// Nothing shows that a message reached the agent, and a person has to decide what becomes of
+    /// it.
+    #[error("{reason}; decide under {intervention} what becomes of the message")]
+    MessageHeld {
+        /// What waits for a decision.
+        intervention: InterventionId,
+        /// What is known of the message.
+        reason: String,
+    },
     /// Its folder cannot be removed.
     #[error(transparent)]
     NotRemoved(#[from] RemoveError),

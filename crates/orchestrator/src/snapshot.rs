@@ -10,13 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 use coven_model::event::AttemptPlace;
 use coven_model::{
-    AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, PlanView, SessionId, SessionView,
-    TaskId, TaskStatus, Timestamp, WorkflowStatus,
+    AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, InterventionId, PlanView,
+    SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
 };
 use coven_runner::AgentRunner;
 use coven_workflow::State;
 use coven_workflow::plan::StepAction;
-use coven_workflow::state::{TaskRun, WorkflowRun};
+use coven_workflow::state::{AnswerPhase, LiveJob, RefusedQuestion, TaskRun, WorkflowRun};
 use coven_workflow::view::{SessionViewBuilder, plan_view};
 use parking_lot::RwLock;
 
@@ -137,11 +137,37 @@ impl SessionSnapshot {
         self.state.run().and_then(|run| run.identity.auto)
     }
 
-    /// How many answers to this question its agent did not take, since it last took something.
-    pub fn refused_answers(&self, asked: &Intervention) -> u32 {
-        let run = self.state.run();
-        let task = run.zip(asked.task.as_ref()).and_then(|(run, id)| run.task(id));
-        task.and_then(TaskRun::live).map_or(0, |live| live.refused_answers(asked))
+    /// The live job of a task, if it has one.
+    pub(crate) fn live(&self, task: &TaskId) -> Option<(AttemptId, &LiveJob)> {
+        let task = self.state.run()?.task(task)?;
+        Some((task.job(), task.live()?))
+    }
+
+    /// What became of the answer to a question of an agent; nothing while it is on its way.
+    pub(crate) fn answer_result(&self, id: &InterventionId) -> Option<Result<(), String>> {
+        let run = self.state.run()?;
+        let Some(number) = run.number(id) else { return Some(Ok(())) };
+        let found = run.live_jobs().find_map(|(_, live)| Some((live, live.question(number)?)));
+        let Some((live, asked)) = found else { return Some(Ok(())) };
+        match &asked.answer {
+            AnswerPhase::Decided(_) => None,
+            AnswerPhase::Open | AnswerPhase::Given => Some(Ok(())),
+            AnswerPhase::Void => {
+                let known = live.refused.iter().find(|known| known.words == asked.words);
+                Some(known.map_or(Ok(()), |known| Err(known.reason.clone())))
+            }
+        }
+    }
+
+    /// Whether the agent of a task was given something to do, and the end of its turn was not seen.
+    pub fn has_open_turn(&self, task: &TaskId) -> bool {
+        self.live(task).is_some_and(|(_, live)| live.has_open_turn())
+    }
+
+    /// The answers to this question that its agent did not take, since it last took something.
+    pub fn refused(&self, asked: &Intervention) -> Option<&RefusedQuestion> {
+        let (_, live) = self.live(asked.task.as_ref()?)?;
+        live.refused(asked)
     }
 
     /// The readable view; nothing if there is no run.

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
 use crate::answer::{AnswerAction, AnswerError};
 use crate::delivery::{DeliveryError, Message};
+use crate::event::ShownState;
 use crate::finished::PastActivity;
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
@@ -97,6 +98,11 @@ impl AgentRunner {
     pub async fn send(&self, message: Message) -> Result<(), DeliveryError> {
         let ask = |reply| Request::Send { message, reply };
         self.handle.ask(ask).await.unwrap_or(Err(DeliveryError::Ended))
+    }
+
+    /// What the agent shows now; nothing if it has ended.
+    pub async fn shown(&self) -> Option<ShownState> {
+        self.handle.ask(Request::Shown).await
     }
 
     /// Pastes a text into the prompt without submitting it.

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use coven_adapters::config::{Config, DialogConfig};
 use coven_model::{ContentDigest, InterventionChoice};
-use coven_terminal::keys::KeyPress;
+use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
 /// changes nothing was not taken, and the next one would mean something else.
 const KEY_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long a question may stay on the screen after the last key of its answer.
+const TAKEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a question must have been asked before the first key of an answer is pressed. Programs
 /// that have just painted a dialog lose keys, or put it up once more and forget what was selected:
@@ -20,10 +23,24 @@ pub(crate) const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(500);
 pub enum AnswerAction {
     /// What the adapter knows as this: approve, approve always, deny.
     Choose(InterventionChoice),
-    /// Presses these keys, whatever the adapter knows of the question.
+    /// Presses these keys, whatever the adapter knows of the question: each when the one before it
+    /// has changed the screen.
     Keys(Vec<KeyPress>),
+    /// Presses these keys at once, in one write.
+    Exact(Vec<KeyPress>),
     /// Types this text and submits it.
     Text(String),
+}
+
+impl AnswerAction {
+    /// Exactly these characters and nothing else, a line break as Enter.
+    pub fn exact(text: &str) -> Self {
+        let key = |char: char| match char {
+            '\n' => KeyPress::new(KeyCode::Enter, KeyModifiers::NONE),
+            char => KeyPress::new(KeyCode::Char(char), KeyModifiers::NONE),
+        };
+        Self::Exact(text.chars().filter_map(|char| key(char).ok()).collect())
+    }
 }
 
 /// Why an answer was not given.
@@ -43,12 +60,26 @@ pub enum AnswerError {
         /// How many there were.
         of: usize,
     },
+    /// The keys were pressed, and the agent asks the same as before.
+    #[error("the keys were pressed, and the agent still asks the same")]
+    StillAsked,
     /// The text could not be typed or was not seen.
     #[error(transparent)]
     Text(#[from] crate::delivery::DeliveryError),
     /// The agent has ended.
     #[error("the agent has ended")]
     Ended,
+}
+
+impl AnswerError {
+    /// Whether something of the answer was typed, so that it may have been taken all the same.
+    pub fn was_pressed(&self) -> bool {
+        match self {
+            Self::Stale | Self::Unknown(_) | Self::Ended => false,
+            Self::NotTaken { .. } | Self::StillAsked => true,
+            Self::Text(error) => error.was_typed(),
+        }
+    }
 }
 
 /// The keys for a choice: those of the dialog that was seen, else the adapter's own.
@@ -100,6 +131,15 @@ pub(crate) struct HeldAnswer<R> {
     pub(crate) due: Duration,
 }
 
+/// What an agent asks while an answer is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ShownQuestion<'a> {
+    /// This, if anything.
+    Asked(Option<&'a ContentDigest>),
+    /// What it asked before the answer, for so long that it counts as asked again.
+    Same,
+}
+
 /// What to do about a held answer.
 #[derive(Debug)]
 pub(crate) enum Release<R> {
@@ -127,6 +167,11 @@ impl<R> PendingAnswer<R> {
         matches!(self, Self::Pressing(..))
     }
 
+    /// Whether every key of it was pressed. An agent that ends then has taken it.
+    pub(crate) fn is_pressed(&self) -> bool {
+        matches!(self, Self::Pressing(keys, _) if keys.next == keys.keys.len())
+    }
+
     /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
     pub(crate) fn release(&mut self, asked: Option<&ContentDigest>, now: Duration) -> Release<R> {
         match std::mem::replace(self, Self::None) {
@@ -145,13 +190,20 @@ impl<R> PendingAnswer<R> {
         }
     }
 
-    /// Goes on pressing keys, now that the screen is this one.
-    pub(crate) fn feed(&mut self, screen: u64, now: Duration) -> Vec<AnswerEffect<R>> {
+    /// Goes on pressing keys, now that the screen is this one and asks this.
+    pub(crate) fn feed(
+        &mut self,
+        screen: u64,
+        asked: ShownQuestion<'_>,
+        now: Duration,
+    ) -> Vec<AnswerEffect<R>> {
         let mut effects = Vec::new();
         let Self::Pressing(keys, _) = self else { return effects };
         let result = loop {
-            match keys.feed(screen, now) {
-                KeyStep::Press(key) => effects.push(AnswerEffect::Press(key)),
+            match keys.feed(screen, asked, now) {
+                KeyStep::Press(keys) => {
+                    effects.extend(keys.into_iter().map(AnswerEffect::Press));
+                }
                 KeyStep::Wait(due) => {
                     effects.push(AnswerEffect::Wake(due));
                     return effects;
@@ -174,19 +226,23 @@ impl<R> PendingAnswer<R> {
     }
 }
 
-/// Keys that are pressed one after another, each when the one before it has changed the screen.
+/// Keys that are pressed one after another, each when the one before it has changed the screen. The
+/// last is taken when the question is gone.
 #[derive(Debug)]
 pub(crate) struct KeySequence {
-    keys: Vec<KeyPress>,
+    /// Keys that are pressed together.
+    keys: Vec<Vec<KeyPress>>,
     next: usize,
     /// What the screen was when the last key was pressed, and when that was.
     pressed: Option<(u64, Duration)>,
+    /// What was asked when the last of all was pressed.
+    asked: Option<ContentDigest>,
 }
 
 /// What to do about keys on their way.
 #[derive(Debug, PartialEq, Eq)]
 enum KeyStep {
-    Press(KeyPress),
+    Press(Vec<KeyPress>),
     /// Wait, at most until then.
     Wait(Duration),
     Done,
@@ -195,12 +251,21 @@ enum KeyStep {
 }
 
 impl KeySequence {
+    /// Keys that are pressed one by one.
     pub(crate) fn new(keys: Vec<KeyPress>) -> Self {
-        Self { keys, next: 0, pressed: None }
+        let keys = keys.into_iter().map(|key| vec![key]).collect();
+        Self { keys, next: 0, pressed: None, asked: None }
     }
 
-    fn feed(&mut self, screen: u64, now: Duration) -> KeyStep {
-        let Some(key) = self.keys.get(self.next).copied() else { return KeyStep::Done };
+    /// Keys that are pressed at once.
+    pub(crate) fn at_once(keys: Vec<KeyPress>) -> Self {
+        Self { keys: vec![keys], next: 0, pressed: None, asked: None }
+    }
+
+    fn feed(&mut self, screen: u64, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
+        let Some(keys) = self.keys.get(self.next).cloned() else {
+            return self.is_taken(asked, now);
+        };
         if let Some((before, at)) = self.pressed
             && before == screen
         {
@@ -213,13 +278,33 @@ impl KeySequence {
         }
         self.next += 1;
         self.pressed = Some((screen, now));
-        KeyStep::Press(key)
+        self.asked = match asked {
+            ShownQuestion::Asked(asked) => asked.cloned(),
+            ShownQuestion::Same => None,
+        };
+        KeyStep::Press(keys)
+    }
+
+    /// Whether the question is gone that the last key was for.
+    fn is_taken(&self, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
+        let due = self.pressed.map_or(now, |(_, at)| at + TAKEN_TIMEOUT);
+        match asked {
+            ShownQuestion::Asked(asked) if self.asked.is_none() || asked != self.asked.as_ref() => {
+                KeyStep::Done
+            }
+            ShownQuestion::Asked(_) if now < due => KeyStep::Wait(due),
+            ShownQuestion::Asked(_) | ShownQuestion::Same => {
+                KeyStep::Failed(AnswerError::StillAsked)
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const GONE: ShownQuestion<'_> = ShownQuestion::Asked(None);
 
     const fn s(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -242,25 +327,48 @@ mod tests {
     fn each_key_is_pressed_when_the_one_before_it_has_changed_the_screen() {
         let mut answer = pressing(&["Down", "Enter"]);
         let (first, second) = (AnswerEffect::Press(key("Down")), AnswerEffect::Press(key("Enter")));
-        assert_eq!(answer.feed(1, s(0)), [first, AnswerEffect::Wake(KEY_TIMEOUT)]);
+        let asked = digest("asked");
+        let asked = ShownQuestion::Asked(Some(&asked));
+        assert_eq!(answer.feed(1, asked, s(0)), [first, AnswerEffect::Wake(KEY_TIMEOUT)]);
         assert_eq!(
-            answer.feed(1, s(1)),
+            answer.feed(1, asked, s(1)),
             [AnswerEffect::Wake(KEY_TIMEOUT)],
             "it is not pressed twice"
         );
-        assert_eq!(answer.feed(2, s(2)), [second, AnswerEffect::Ended("caller", Ok(()))]);
+        let due = s(2) + TAKEN_TIMEOUT;
+        assert_eq!(answer.feed(2, asked, s(2)), [second, AnswerEffect::Wake(due)]);
+        assert!(answer.is_pressed());
+        assert_eq!(answer.feed(3, asked, s(3)), [AnswerEffect::Wake(due)], "it is still asked");
+        assert_eq!(answer.feed(4, GONE, s(4)), [AnswerEffect::Ended("caller", Ok(()))]);
         assert!(answer.is_none());
-        assert_eq!(answer.feed(3, s(3)), []);
+        assert_eq!(answer.feed(5, GONE, s(5)), []);
+    }
+
+    #[test]
+    fn an_answer_after_which_the_same_is_asked_was_not_taken() {
+        let mut answer = pressing(&["Enter"]);
+        let asked = digest("asked");
+        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
+        let failed = [AnswerEffect::Ended("caller", Err(AnswerError::StillAsked))];
+        assert_eq!(answer.feed(2, ShownQuestion::Asked(Some(&asked)), TAKEN_TIMEOUT), failed);
+        let mut answer = pressing(&["Enter"]);
+        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
+        assert_eq!(answer.feed(2, ShownQuestion::Same, s(3)), failed);
+        // Another question is the next one.
+        let mut answer = pressing(&["Enter"]);
+        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
+        let ended = [AnswerEffect::Ended("caller", Ok(()))];
+        assert_eq!(answer.feed(2, ShownQuestion::Asked(Some(&digest("another"))), s(1)), ended);
     }
 
     #[test]
     fn after_a_key_without_effect_the_rest_is_not_pressed() {
         let mut answer = pressing(&["Down", "Down", "Enter"]);
-        answer.feed(1, s(0));
-        answer.feed(2, s(1));
+        answer.feed(1, GONE, s(0));
+        answer.feed(2, GONE, s(1));
         let error = AnswerError::NotTaken { number: 2, of: 3 };
-        assert_eq!(answer.feed(2, s(4)), [AnswerEffect::Ended("caller", Err(error))]);
-        assert_eq!(answer.feed(3, s(5)), []);
+        assert_eq!(answer.feed(2, GONE, s(4)), [AnswerEffect::Ended("caller", Err(error))]);
+        assert_eq!(answer.feed(3, GONE, s(5)), []);
     }
 
     #[test]
@@ -272,7 +380,7 @@ mod tests {
         };
         let asked = digest("asked");
         let mut answer = held();
-        assert_eq!(answer.feed(1, s(0)), [], "no key is pressed before");
+        assert_eq!(answer.feed(1, GONE, s(0)), [], "no key is pressed before");
         assert!(matches!(answer.release(Some(&asked), s(1)), Release::Wait(due) if due == s(2)));
         assert!(matches!(answer.release(Some(&asked), s(2)), Release::Give(_)));
         assert!(matches!(answer.release(Some(&asked), s(3)), Release::None));

@@ -2,7 +2,8 @@
 //!
 //! It is typed, it must show up on the screen, it is submitted, it must leave the prompt, and the
 //! agent must begin to work. What cannot be verified within its time is an error that names the
-//! step. Nothing is ever typed twice.
+//! step; what was typed by then is deleted from the prompt again. Nothing is ever typed twice, and
+//! an agent that asks something is not typed at.
 
 mod queue;
 
@@ -19,13 +20,13 @@ const READY_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// How long the agent may take to read what was typed: longer than any hiccup, shorter than a
 /// person waits.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long what was typed may take to show up on the screen.
-const ECHO_TIMEOUT: Duration = Duration::from_secs(10);
+const ECHO_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the message may take to leave the prompt once it is submitted.
-const SUBMIT_TIMEOUT: Duration = Duration::from_secs(10);
+const SUBMIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How long the agent may take to begin to work. Some look things up first.
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
@@ -40,6 +41,10 @@ const PROMPT_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a message that the program put back into its prompt may take to be deleted there.
 const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How programs begin what they show in the place of a long paste: `[Pasted text #1]`, `[Paste #1 -
+/// 65 lines]`.
+const PASTE_MARK: &str = "[paste";
 
 /// How much of the end of a message is looked for on the screen.
 const NEEDLE_LENGTH: usize = 24;
@@ -93,18 +98,36 @@ impl fmt::Display for DeliveryStage {
 pub struct Message {
     /// What is typed into the prompt.
     pub text: String,
-    /// Whether the agent must begin to work for it to count as delivered. A command of the
-    /// program itself, such as `/help`, starts no turn.
-    pub expect_turn: bool,
+    /// What must be seen for it to count as delivered.
+    pub proof: DeliveryProof,
     /// Whether it stands in the prompt already, because the process that typed it died before it
     /// was submitted. It is not typed again.
     pub typed: bool,
+    /// Whether it waits for as long as the agent asks something. Otherwise that is an error.
+    pub waits: bool,
 }
 
+/// What must be seen for a message to count as delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryProof {
+    /// The agent works on it.
+    Turn,
+    /// It has left the prompt. A command of the program itself, such as `/help`, starts no turn.
+    Submission,
+    /// Nothing: it is typed and submitted, whatever the agent shows.
+    None,
+}
+
+/// What commands of a program begin with. They may or may not start a turn.
+const COMMAND_MARKS: [char; 3] = ['/', '!', '#'];
+
 impl Message {
-    /// A message that the agent is to work on.
+    /// A message that the agent is to work on, or a command of its program.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), expect_turn: true, typed: false }
+        let text = text.into();
+        let is_command = text.starts_with(COMMAND_MARKS);
+        let proof = if is_command { DeliveryProof::Submission } else { DeliveryProof::Turn };
+        Self { text, proof, typed: false, waits: false }
     }
 }
 
@@ -142,15 +165,31 @@ pub enum DeliveryError {
     Empty,
 }
 
+impl DeliveryError {
+    /// Whether something of the message was typed.
+    pub fn was_typed(&self) -> bool {
+        matches!(self, Self::Unverified { reached, .. } if *reached > DeliveryStage::Accepted)
+    }
+}
+
+/// What keeps a message from being typed now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PromptObstacle {
+    None,
+    /// The message before this one is back in the prompt: some put it there when they are
+    /// interrupted.
+    Leftover,
+    /// Another message was typed in the turn that is under way.
+    OtherMessage,
+}
+
 /// What one delivery needs to know about the agent.
 #[derive(Clone, Copy, Debug)]
 struct PromptView<'a> {
     state: AgentState,
     /// Since when it has shown its prompt, where it has done nothing else yet.
     shown_since: Option<Duration>,
-    /// Whether the message before this one is back in the prompt: some put it there when they are
-    /// interrupted.
-    leftover: bool,
+    obstacle: PromptObstacle,
     /// The whole screen without spaces and frames.
     screen: &'a str,
     /// The lines around the cursor, the same way.
@@ -223,7 +262,7 @@ impl Delivery {
 
     /// A text that answers a question: the agent waits for it, and need not work afterwards.
     fn answer(id: u64, text: String, now: Duration) -> Self {
-        let message = Message { expect_turn: false, ..Message::new(text) };
+        let message = Message { proof: DeliveryProof::Submission, ..Message::new(text) };
         let mut delivery = Self::new(id, message, now);
         delivery.answers = true;
         delivery
@@ -248,14 +287,14 @@ impl Delivery {
 
     fn count(&self, screen: &str) -> (usize, usize) {
         let lower = screen.to_lowercase();
-        (screen.matches(&self.needle).count(), lower.matches("[pasted").count())
+        (screen.matches(&self.needle).count(), lower.matches(PASTE_MARK).count())
     }
 
     /// Looks at the agent and says what to do. To be called until it says to wait.
     fn step(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         if view.state == AgentState::Exited {
             // A message such as /quit ends the program, and that is what it was for.
-            let ended = self.is_submitted() && !self.message.expect_turn;
+            let ended = self.is_submitted() && self.message.proof != DeliveryProof::Turn;
             return if ended {
                 DeliveryStep::Done
             } else {
@@ -276,7 +315,18 @@ impl Delivery {
 
     fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         match view.state {
+            AgentState::Awaiting if !self.answers && self.message.waits => {
+                self.since = now;
+                DeliveryStep::Wait(now + READY_TIMEOUT)
+            }
             AgentState::Awaiting if !self.answers => DeliveryStep::Failed(DeliveryError::Awaiting),
+            // Programs make one message of those that they are given while they work.
+            AgentState::Working
+                if view.obstacle == PromptObstacle::OtherMessage && !self.answers =>
+            {
+                self.since = now;
+                DeliveryStep::Wait(now + READY_TIMEOUT)
+            }
             // Whatever it does: what stands in its prompt can be seen there.
             _ if self.message.typed => {
                 self.reach(DeliveryStage::Typed, now);
@@ -287,14 +337,16 @@ impl Delivery {
             {
                 DeliveryStep::Wait(view.shown_since.unwrap_or(now) + PROMPT_SETTLE_TIME)
             }
-            AgentState::Idle | AgentState::Error if view.leftover => match self.cleared {
-                None => {
-                    self.cleared = Some(now);
-                    DeliveryStep::Clear
+            AgentState::Idle | AgentState::Error if view.obstacle == PromptObstacle::Leftover => {
+                match self.cleared {
+                    None => {
+                        self.cleared = Some(now);
+                        DeliveryStep::Clear
+                    }
+                    Some(at) if now < at + CLEAR_TIMEOUT => DeliveryStep::Wait(at + CLEAR_TIMEOUT),
+                    Some(_) => DeliveryStep::Failed(DeliveryError::Occupied),
                 }
-                Some(at) if now < at + CLEAR_TIMEOUT => DeliveryStep::Wait(at + CLEAR_TIMEOUT),
-                Some(_) => DeliveryStep::Failed(DeliveryError::Occupied),
-            },
+            }
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
                 self.queued = view.state == AgentState::Working;
                 self.before = self.count(view.screen);
@@ -317,7 +369,8 @@ impl Delivery {
             return self.wait_for(DeliveryStage::Typed, WRITE_TIMEOUT, now);
         }
         let (needles, placeholders) = self.count(view.screen);
-        if needles > self.before.0 || placeholders > self.before.1 {
+        let blind = self.message.proof == DeliveryProof::None;
+        if blind || needles > self.before.0 || placeholders > self.before.1 {
             self.submission = Submission::Due(now);
             self.reach(DeliveryStage::Echoed, now);
             return DeliveryStep::Wait(now + ECHO_SETTLE_TIME);
@@ -335,11 +388,14 @@ impl Delivery {
             self.since = now;
             return DeliveryStep::Submit;
         }
+        if self.message.proof == DeliveryProof::None {
+            return DeliveryStep::Done;
+        }
         if !view.written {
             return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
         }
         let left_prompt =
-            !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains("[pasted");
+            !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains(PASTE_MARK);
         let asks = view.state == AgentState::Awaiting && !self.answers;
         if self.has_worked() || left_prompt || asks {
             self.reach(DeliveryStage::Submitted, now);
@@ -350,7 +406,7 @@ impl Delivery {
 
     fn submitted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         let started = self.has_worked() || view.state == AgentState::Awaiting;
-        if started || self.queued || !self.message.expect_turn {
+        if started || self.queued || self.message.proof != DeliveryProof::Turn {
             if started || self.queued {
                 self.reach(DeliveryStage::TurnStarted, now);
             }
@@ -378,6 +434,11 @@ impl Delivery {
 }
 
 impl Delivery {
+    /// Whether it stands in the prompt, not submitted.
+    fn is_typed_only(&self) -> bool {
+        matches!(self.stage, DeliveryStage::Typed | DeliveryStage::Echoed)
+    }
+
     /// How far it came, where the step to a stage failed. A message that was never written in
     /// full was only accepted.
     fn reached(&self, missing: DeliveryStage) -> DeliveryStage {

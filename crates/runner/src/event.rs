@@ -38,6 +38,9 @@ pub enum RunnerEvent {
         /// Whether the turn ended with an error.
         error: bool,
     },
+    /// Nobody knows what it does: it shows something unknown and is quiet, or does not get done with
+    /// starting. What it shows, line by line.
+    Unexplained(Vec<String>),
     /// An entry of its structured output.
     Entry(Arc<TranscriptItem>),
     /// What it has used up, as far as it tells.
@@ -57,6 +60,20 @@ pub enum RunnerEvent {
     Done(Box<JobOutcome>),
 }
 
+/// What an agent on a terminal shows, for somebody who has to be told again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShownState {
+    /// It asks something.
+    Asks(ScreenQuestion),
+    /// It is ready for a message.
+    Rests {
+        /// Whether it has worked since it was last given something.
+        worked: bool,
+    },
+    /// It does something else.
+    Other,
+}
+
 /// What an agent asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenQuestion {
@@ -66,6 +83,9 @@ pub struct ScreenQuestion {
     pub rule: String,
     /// The name of the dialog, where the adapter knows it.
     pub dialog: Option<String>,
+    /// It was on the screen before the last answer and still is: that was not taken, or the same is
+    /// asked again.
+    pub repeated: bool,
     /// What it shows, line by line.
     pub excerpt: Vec<String>,
     /// What it asks leave for.

@@ -11,6 +11,8 @@
 //! | failed gate, failed step | abort: there is nothing to allow | abort |
 //! | unreadable verdict | retry once for each step, then proceed | abort |
 //! | lost job | retry once for each task, then abort | abort |
+//! | message that did not arrive | retry once for each task, then a person decides | the same |
+//! | an agent that shows what nobody knows | a person decides | the same |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
 //! blindly; it is denied. So is an approval of which a part is not on the screen. An agent that takes
@@ -50,11 +52,18 @@ pub(crate) async fn answer(
     let base_dir = &*entry.base_dir;
     let by = format!("--auto {}", auto.as_str());
     let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    if snapshot.refused_answers(asked) >= MAX_REFUSED_ANSWERS {
+    let refused = snapshot.refused(asked);
+    let answers = refused.map_or(0, |refused| refused.answers);
+    // What may have been answered already is for a person.
+    let pressed = asked.refused.is_some() && refused.is_none_or(|refused| refused.pressed);
+    if pressed || answers >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }
-    let mut choice = choose(auto, asked.kind, retried);
+    let Some(mut choice) = choose(auto, asked.kind, retried) else {
+        tracing::warn!(intervention = %asked.id, "{}; a person has to decide", asked.reason);
+        return;
+    };
     if (choice, asked.kind) == (InterventionChoice::Approve, InterventionKind::Dialog)
         && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
@@ -74,7 +83,12 @@ pub(crate) async fn answer(
 
 /// What is tried once more, and once only.
 fn may_retry(kind: InterventionKind) -> bool {
-    matches!(kind, InterventionKind::LostJob | InterventionKind::UnreadableVerdict)
+    matches!(
+        kind,
+        InterventionKind::LostJob
+            | InterventionKind::UnreadableVerdict
+            | InterventionKind::UndeliveredMessage
+    )
 }
 
 async fn was_retried(orchestrator: &Orchestrator, asked: &Intervention, by: &str) -> bool {
@@ -104,9 +118,10 @@ async fn is_known_dialog(
     loaded.is_ok_and(|loaded| loaded.config.dialog(&rule).is_some())
 }
 
-fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> InterventionChoice {
+/// What is decided without a person; nothing where a person has to.
+fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Option<InterventionChoice> {
     use InterventionKind as Kind;
-    match (auto, kind) {
+    Some(match (auto, kind) {
         (
             AutoAnswer::Allow,
             Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
@@ -114,6 +129,9 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Interventi
         (AutoAnswer::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
         | (_, Kind::Question | Kind::Choice) => InterventionChoice::Deny,
         (_, Kind::EndedTurn) => InterventionChoice::Complete,
+        (_, Kind::UnknownState) => return None,
+        (_, Kind::UndeliveredMessage) if retried => return None,
+        (_, Kind::UndeliveredMessage) => InterventionChoice::Retry,
         (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => InterventionChoice::Retry,
         (AutoAnswer::Allow, Kind::LoopLimit | Kind::PartialFailure | Kind::UnreadableVerdict) => {
             InterventionChoice::Proceed
@@ -128,7 +146,7 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Interventi
             | Kind::PartialFailure
             | Kind::UnreadableVerdict,
         ) => InterventionChoice::Abort,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -140,7 +158,7 @@ mod tests {
         for auto in [AutoAnswer::Allow, AutoAnswer::Deny] {
             for kind in InterventionKind::ALL {
                 for retried in [false, true] {
-                    let choice = choose(auto, kind, retried);
+                    let Some(choice) = choose(auto, kind, retried) else { continue };
                     assert!(kind.options().contains(&choice), "{auto:?} {kind} {choice}");
                     assert!(!retried || choice != InterventionChoice::Retry, "{auto:?} {kind}");
                 }

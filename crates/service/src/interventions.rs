@@ -11,7 +11,7 @@ use coven_model::event::SessionRule;
 use coven_model::{
     Intervention, InterventionChoice, InterventionDecision, InterventionId, SessionId,
 };
-use coven_orchestrator::Orchestrator;
+use coven_orchestrator::{Orchestrator, RequestError};
 use coven_policy::{NoAlwaysRule, always_rule, rule_text};
 use coven_store::SessionEntry;
 
@@ -104,18 +104,21 @@ impl Service {
         if let Some(rule) = &save {
             self.save_rule(rule, true).await?;
         }
-        match orchestrator.answer(&id, decision, decide.digest).await {
-            Ok(()) => {
+        match orchestrator.answer_and_see(&id, decision, decide.digest).await {
+            Ok(delivered) => {
                 let saved = match save {
                     Some(rule) => Some(self.save_rule(&rule, false).await?),
                     None => None,
                 };
                 let (workflow_id, decision) = (id.session(), decide.decision);
-                Ok(DecideResponse { workflow_id, decision, saved })
+                Ok(DecideResponse { workflow_id, decision, saved, delivered })
             }
             Err(error) => {
+                let not_taken = matches!(error, RequestError::AnswerNotTaken { .. });
                 let error = ServiceError::from(error);
-                if matches!(error.code(), ProblemCode::AlreadyDecided | ProblemCode::NotNow) {
+                if !not_taken
+                    && matches!(error.code(), ProblemCode::AlreadyDecided | ProblemCode::NotNow)
+                {
                     return Err(why_not_open(&orchestrator, &id, open.is_some()).await);
                 }
                 Err(error)

@@ -213,7 +213,10 @@ fn request(error: &RequestError) -> ProblemCode {
         RequestError::NotLive(_) => ProblemCode::NotLive,
         RequestError::NoAgent(_) | RequestError::NotInteractive(_) => ProblemCode::NoAgent,
         RequestError::NoTask { .. } | RequestError::NotStarted(_) => ProblemCode::TaskNotFound,
-        RequestError::NotDelivered(_) | RequestError::NotRemoved(_) => ProblemCode::NotNow,
+        RequestError::NotDelivered(_)
+        | RequestError::MessageHeld { .. }
+        | RequestError::AnswerNotTaken { .. }
+        | RequestError::NotRemoved(_) => ProblemCode::NotNow,
         RequestError::Closing => ProblemCode::Stopping,
         RequestError::Journal(JournalError::Damaged(_) | JournalError::Missing { .. })
         | RequestError::Facts(ReadError::Damaged(_)) => ProblemCode::DamagedSession,

@@ -58,6 +58,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
             let Ok(id) = TaskId::new(lane.task.clone()) else { continue };
             let task = snapshot.task(&id).ok();
             let verdict = task.as_ref().and_then(TaskSnapshot::verdict);
+            let turn_open = snapshot.has_open_turn(&id);
             items.push(TaskItem {
                 id,
                 name: lane.name.clone(),
@@ -66,6 +67,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
                 attempt: lane.attempt,
                 adapter: lane.adapter.clone(),
                 mode: lane.mode,
+                turn_open,
                 live: task.as_ref().is_some_and(TaskSnapshot::is_live),
                 since: verdict.as_ref().map(|(_, since)| *since),
                 verdict: verdict.map(|(verdict, _)| verdict),

@@ -42,20 +42,20 @@ impl Service {
         Ok(NamedTask { orchestrator, session, task: task_id(task)? })
     }
 
-    /// Types a message, a text or keys into the terminal of a task.
+    /// Types a message, a text or keys into the terminal of a task. Says whether it arrived; a
+    /// message that did not yet is typed as soon as the agent takes it.
     pub async fn input(
         &self,
         id: &str,
         task: &str,
         typing: TypeRequest,
         by: &str,
-    ) -> Result<(), ServiceError> {
+    ) -> Result<bool, ServiceError> {
         let named = self.named_task(id, task).await?;
         match (typing.message, typing.paste, typing.keys) {
             (Some(message), None, None) => {
-                named.agent().await?;
                 let NamedTask { orchestrator, session, task } = named;
-                orchestrator.send(&session, &task, &message, by).await?;
+                return Ok(orchestrator.send(&session, &task, &message, by).await?);
             }
             (None, Some(text), None) => {
                 let pasted = named.agent().await?.paste(text).await;
@@ -70,7 +70,7 @@ impl Service {
                 return Err(ServiceError::BadRequest(detail.to_owned()));
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Gives the terminal of a task another size.

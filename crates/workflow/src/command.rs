@@ -19,8 +19,14 @@ pub enum Command {
         job: AttemptId,
         /// Which input of the job this is.
         number: u32,
+        /// Which try to deliver it this is, from 1.
+        attempt: u32,
         text: String,
+        /// Whether it is submitted without looking whether it arrives.
+        unverified: bool,
     },
+    /// Tell again what the agent of this job shows now.
+    Observe(AttemptId),
     /// Say so at this time.
     SetTimer { timer: JobTimer, due: Timestamp },
 }

@@ -106,9 +106,15 @@ impl DecisionDraft {
             SessionInput::Lost(job) => self.job_lost(&job),
             SessionInput::Observed { job, seen, what } => self.observed(&job, seen, what),
             SessionInput::Delivered { job, number, seen } => self.delivered(job, number, seen),
+            SessionInput::Undelivered { job, number, attempt, reason } => {
+                self.undelivered(&job, number, attempt, &reason);
+            }
+            SessionInput::PromptUndelivered { job, reason } => {
+                self.prompt_undelivered(&job, &reason);
+            }
             SessionInput::Answered { intervention, seen } => self.answered(&intervention, seen),
-            SessionInput::Stale { intervention, reason } => {
-                self.answer_is_stale(&intervention, reason);
+            SessionInput::Stale { intervention, reason, pressed } => {
+                self.answer_is_stale(&intervention, reason, pressed);
             }
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
@@ -118,6 +124,7 @@ impl DecisionDraft {
             SessionInput::Resolve { intervention, decision, .. } => {
                 self.resolve(intervention, *decision);
             }
+            SessionInput::Message { task, text, by } => self.message(&task, text, by),
             SessionInput::Complete { task, by } => self.complete(&task, by),
             SessionInput::StopTask { task, by } => self.stop_task(&task, by),
             SessionInput::Cancel { by, why } => self.cancel(by, why),
@@ -150,6 +157,7 @@ impl DecisionDraft {
             wrapped: false,
             truncated: false,
             excerpt: String::new(),
+            refused: None,
             digest: None,
             created_at: self.now,
             expires_at: None,
@@ -169,8 +177,19 @@ impl DecisionDraft {
 
     /// Withdraws every open intervention of this job.
     fn withdraw(&mut self, job: &AttemptId, reason: &str) {
-        let Some(run) = self.run() else { return };
-        let open: Vec<u64> = run.live(job).into_iter().flat_map(LiveJob::open).collect();
+        let live = self.run().and_then(|run| run.live(job));
+        let open = live.into_iter().flat_map(LiveJob::open).collect();
+        self.withdraw_each(open, reason);
+    }
+
+    /// Withdraws those that are about what the agent showed until now.
+    fn withdraw_questions(&mut self, job: &AttemptId, reason: &str) {
+        let live = self.run().and_then(|run| run.live(job));
+        let open = live.into_iter().flat_map(LiveJob::open_questions).collect();
+        self.withdraw_each(open, reason);
+    }
+
+    fn withdraw_each(&mut self, open: Vec<u64>, reason: &str) {
         for number in open {
             let Some(run) = self.run() else { return };
             let id = InterventionId::in_session(run.session(), number);

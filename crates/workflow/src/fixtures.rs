@@ -102,6 +102,7 @@ fn stages() -> TestRun {
     told.tell(SessionInput::Stale {
         intervention: intervention(1),
         reason: "it changed".to_owned(),
+        pressed: false,
     });
     told.tell(asks("a", 1, 2, "Allow ls?"));
     told.tell(decide_with(

@@ -44,6 +44,20 @@ pub enum SessionInput {
         /// The observation that shows it; the same however often it is told.
         seen: u64,
     },
+    /// A text did not arrive, or nothing shows that it did.
+    Undelivered {
+        job: AttemptId,
+        /// Which input of the job.
+        number: u32,
+        /// Which try to deliver it.
+        attempt: u32,
+        reason: String,
+    },
+    /// The prompt of a job, which is typed into its terminal, did not arrive.
+    PromptUndelivered {
+        job: AttemptId,
+        reason: String,
+    },
     /// An answer was given.
     Answered {
         intervention: InterventionId,
@@ -54,6 +68,8 @@ pub enum SessionInput {
     Stale {
         intervention: InterventionId,
         reason: String,
+        /// Whether something of it was typed.
+        pressed: bool,
     },
     /// A person typed into the job's terminal directly, past every queue.
     Typed {
@@ -83,6 +99,12 @@ pub enum SessionInput {
         decision: Box<InterventionDecision>,
         /// What the decider saw, if it was a screen.
         digest: Option<ContentDigest>,
+    },
+    /// A client has a message for the agent of a task.
+    Message {
+        task: TaskId,
+        text: String,
+        by: String,
     },
     /// A client declares that a task is done.
     Complete {
@@ -136,6 +158,8 @@ pub enum ScreenObservation {
     Awaiting { question: ObservedQuestion, ruling: QuestionRuling },
     /// The agent works; whatever it asked, it does not ask any more.
     Working,
+    /// Nobody knows what the agent does. What it shows.
+    Unexplained { excerpt: String },
     /// The agent is ready for a message.
     Idle {
         /// Whether it has worked since it started or since the last message.
@@ -169,4 +193,6 @@ pub struct ObservedQuestion {
     pub action: AskedAction,
     /// What an answer must name.
     pub digest: ContentDigest,
+    /// It was on the screen before the last answer and still is: only a person may answer it.
+    pub repeated: bool,
 }

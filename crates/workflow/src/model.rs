@@ -21,7 +21,8 @@ enum OrderInFlight {
     Start(AttemptId),
     Stop(AttemptId),
     Answer(AttemptId, u64),
-    Send(AttemptId, u32),
+    /// The text with this number, tried so often.
+    Send(AttemptId, u32, u32),
 }
 
 /// A report on its way, likewise.
@@ -32,6 +33,7 @@ enum ReportInFlight {
     Asks(AttemptId, u64),
     Idle(AttemptId, u64),
     Delivered(AttemptId, u32, u64),
+    Undelivered(AttemptId, u32, u32),
     Answered(u64, u64),
     Fired(JobTimer),
     /// A person's retry request, with the number of retries that the person had seen.
@@ -57,6 +59,8 @@ enum ModelStep {
     Report(ReportInFlight, Option<usize>),
     /// A process ends by itself.
     Ends(AttemptId, ProcessEnd),
+    /// A text does not arrive.
+    Fails(AttemptId, u32, u32),
     /// An agent finishes its turn, or asks.
     Idles(AttemptId),
     Asks(AttemptId),

@@ -87,7 +87,11 @@ fn possible_inputs(told: &TestRun, seen: u64) -> Vec<SessionInput> {
             if matches!(asked.answer, AnswerPhase::Decided(_)) {
                 let intervention = intervention(asked.number);
                 inputs.push(SessionInput::Answered { intervention: intervention.clone(), seen });
-                inputs.push(SessionInput::Stale { intervention, reason: String::new() });
+                inputs.push(SessionInput::Stale {
+                    intervention,
+                    reason: String::new(),
+                    pressed: false,
+                });
             }
         }
         let timer = JobTimer { job: task.job(), purpose: TimerPurpose::Timeout };

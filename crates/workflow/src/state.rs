@@ -29,7 +29,8 @@ pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
 pub(crate) use task::question_words;
 pub use task::{
-    AnswerPhase, AskedQuestion, LiveJob, PendingText, RefusedQuestion, TaskPhase, TaskRun,
+    AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, RefusedQuestion, TaskPhase,
+    TaskRun,
 };
 pub(crate) use variables::{Local, TaskVariables};
 
@@ -181,7 +182,7 @@ impl WorkflowRun {
     }
 
     /// The number of an intervention of this session.
-    pub(crate) fn number(&self, id: &InterventionId) -> Option<u64> {
+    pub fn number(&self, id: &InterventionId) -> Option<u64> {
         let (session, number) = id.as_str().rsplit_once('/')?;
         (session == self.identity.session.as_str()).then(|| number.parse().ok())?
     }

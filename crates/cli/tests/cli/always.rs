@@ -273,9 +273,8 @@ fn a_terminal_that_is_too_small_for_a_command_says_so_and_where_it_can_be_read()
 fn an_approve_key_is_refused_while_the_end_of_the_command_is_not_shown() {
     let home = Home::new();
     let mut terminal = followed(&home, "echo begin-of-it && echo end-of-it", (60, 7));
-    terminal.until_shows("asks for approval");
+    terminal.until_shows("too small to show the whole command");
     assert!(!terminal.text().contains("end-of-it"), "{}", terminal.text());
-    assert!(terminal.text().contains("too small to show the whole command"), "{}", terminal.text());
     for key in ["a", "A"] {
         terminal.send(key);
         terminal.until("the key was read", |terminal| !terminal.read(200));

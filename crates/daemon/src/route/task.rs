@@ -3,9 +3,9 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use coven_api::task::{ScreenSize, TypeRequest};
+use coven_api::task::{ScreenSize, TypeRequest, TypeResponse};
 
-use crate::answer::{Done, JsonBody, Path};
+use crate::answer::{Answer, Done, Json, JsonBody, Path};
 use crate::peer::Caller;
 use crate::state::Daemon;
 
@@ -14,9 +14,9 @@ pub(super) async fn input(
     Extension(caller): Extension<Caller>,
     Path((id, task)): Path<(String, String)>,
     JsonBody(typing): JsonBody<TypeRequest>,
-) -> Done {
-    daemon.service.input(&id, &task, typing, &caller.name()).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Answer<TypeResponse> {
+    let delivered = daemon.service.input(&id, &task, typing, &caller.name()).await?;
+    Ok(Json(TypeResponse { delivered }))
 }
 
 pub(super) async fn resize(

@@ -117,7 +117,7 @@ async fn an_interface_runs_a_workflow_hears_of_everything_and_answers_its_agent(
     let size = json!({"sessionId": id, "taskId": "a", "cols": 100, "rows": 30});
     assert_eq!(ipc.ask("task:resize", size).await.unwrap(), json!({}));
     let keys = json!({"sessionId": id, "taskId": "a", "keys": ["y"]});
-    assert_eq!(ipc.ask("task:interact", keys).await.unwrap(), json!({}));
+    assert_eq!(ipc.ask("task:interact", keys).await.unwrap(), json!({"delivered": true}));
     ipc.event("taskStatusChange", |data| ours(data) && data["status"] == "DONE").await;
     ipc.event("stateChange", |data| ours(data) && data["status"] == "completed").await;
     assert!(home.base().join("yes.txt").exists());

@@ -99,7 +99,7 @@ async fn a_task_is_finished_by_hand_once_and_a_finished_one_is_refused() {
     assert_eq!(code(daemon.client.stop(&id, "talk").await), ProblemCode::NotNow);
     assert_eq!(code(daemon.client.complete(&id, "nobody").await), ProblemCode::TaskNotFound);
     for result in [
-        daemon.client.input(&id, "talk", &message("hello?")).await,
+        daemon.client.input(&id, "talk", &message("hello?")).await.map(drop),
         daemon.client.resize(&id, "talk", ScreenSize { cols: 80, rows: 24 }).await,
         daemon.client.interrupt(&id, "talk").await,
     ] {

@@ -57,10 +57,10 @@ pub(super) fn action(decision: &InterventionDecision) -> AnswerAction {
     if let Some(handler) = &decision.handler {
         return match handler {
             HandlerName::PressEnter => keys(&["Enter"]),
-            HandlerName::ConfirmYes => AnswerAction::Text("y".to_owned()),
+            HandlerName::ConfirmYes => AnswerAction::exact("y\n"),
             HandlerName::Escape => keys(&["Esc"]),
             HandlerName::Choose(number) => keys(&[&number.to_string()]),
-            HandlerName::Type(text) => AnswerAction::Text(text.clone()),
+            HandlerName::Type(text) => AnswerAction::exact(text),
         };
     }
     // The agent's own way not to ask again goes by rules of the agent. What a person approves for

@@ -169,6 +169,18 @@ impl SessionController {
         }
     }
 
+    /// Waits until the session is as something wants it; nothing if it has left the memory.
+    pub(crate) async fn until<T>(&self, look: impl Fn(&SessionSnapshot) -> Option<T>) -> Option<T> {
+        let mut snapshots = self.snapshot.clone();
+        loop {
+            let found = look(&snapshots.borrow_and_update().clone());
+            if found.is_some() {
+                return found;
+            }
+            snapshots.changed().await.ok()?;
+        }
+    }
+
     /// Waits until a session that was told to begin has begun, or cannot be recorded.
     pub(crate) async fn begun(&self) {
         if !self.begins || self.status() != WorkflowStatus::Pending {

@@ -11,6 +11,7 @@ mod picture;
 mod private_home;
 mod secrets;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,10 +96,21 @@ pub(crate) enum JobOrder {
     Stop,
     Answer(Box<AgentAnswer>),
     /// Send it a message.
-    Send {
-        number: u32,
-        text: String,
-    },
+    Send(OrderedText),
+    /// Tell again what its agent shows.
+    Observe,
+}
+
+/// A text for an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderedText {
+    /// Which input of the job this is.
+    pub(crate) number: u32,
+    /// Which try to deliver it this is, from 1.
+    pub(crate) attempt: u32,
+    pub(crate) text: String,
+    /// Whether it is submitted without looking whether it arrives.
+    pub(crate) unverified: bool,
 }
 
 /// A session's handle to one of its jobs.
@@ -151,6 +163,8 @@ pub(crate) struct RunningJob {
     seen: u64,
     /// Answers and messages under way.
     sending: JoinSet<()>,
+    /// The texts that were ordered, by number and try.
+    ordered: HashSet<(u32, u32)>,
     log: JobLog,
 }
 
@@ -275,6 +289,7 @@ impl RunningJob {
                         slot: Some(slot),
                         seen: 0,
                         sending: JoinSet::new(),
+                        ordered: HashSet::new(),
                         log,
                     };
                     if let Err(message) = catch_panic(job.run(is_new, &mut receiver)).await {

@@ -1,17 +1,46 @@
 //! What people want of a session: to end it, to try again, to decide, to talk to its agents.
 
+use std::time::Duration;
+
 use coven_model::event::InterventionDecision;
-use coven_model::{
-    AttemptId, ContentDigest, InterventionChoice, InterventionId, InterventionKind, SessionId,
-    TaskId,
-};
-use coven_runner::{AgentRunner, Message};
+use coven_model::{AgentMode, AttemptId, ContentDigest, InterventionId, SessionId, TaskId};
+use coven_runner::{AgentRunner, DeliveryError, Message};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
 
 use super::Orchestrator;
 use crate::engine::{Runner, SessionController};
 use crate::error::RequestError;
+use crate::snapshot::SessionSnapshot;
+
+/// How long the caller of a message waits for its arrival: less than a client waits for an answer.
+const DELIVERY_REPORT_TIMEOUT: Duration = Duration::from_secs(50);
+
+/// How long the caller of an answer waits for it to be taken: longer than its keys may take.
+const ANSWER_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long a message waits for a task that has not been started.
+const START_WAIT_TIME: Duration = Duration::from_secs(10);
+
+/// What became of the texts of a job up to a number; nothing while one of them is on its way.
+fn delivery_of(
+    snapshot: &SessionSnapshot,
+    job: &AttemptId,
+    last: u32,
+) -> Option<Result<(), RequestError>> {
+    let live = snapshot.live(&job.task).filter(|(now, _)| now == job);
+    let Some((_, live)) = live else {
+        return Some(Err(RequestError::NotDelivered(DeliveryError::Ended)));
+    };
+    let Some(typing) = live.typing.as_ref().filter(|typing| typing.number <= last) else {
+        return Some(Ok(()));
+    };
+    let number = typing.held?;
+    let intervention = InterventionId::in_session(snapshot.id(), number);
+    let mut open = snapshot.interventions();
+    let reason = open.find(|open| open.id == intervention).map(|open| open.reason.clone());
+    Some(Err(RequestError::MessageHeld { intervention, reason: reason.unwrap_or_default() }))
+}
 
 impl Orchestrator {
     /// Hands an input to its session. A session that is over answers from the disk, unless the
@@ -96,6 +125,25 @@ impl Orchestrator {
         self.input(&session, input).await
     }
 
+    /// Decides an intervention, and comes back when the answer has reached the agent. Says whether
+    /// it did; one that did not within a while is still on its way. Where nothing has to reach an
+    /// agent, it has.
+    pub async fn answer_and_see(
+        &self,
+        intervention: &InterventionId,
+        decision: InterventionDecision,
+        digest: Option<ContentDigest>,
+    ) -> Result<bool, RequestError> {
+        self.answer(intervention, decision, digest).await?;
+        let Some(controller) = self.controller(&intervention.session()) else { return Ok(true) };
+        let taken = controller.until(|snapshot| snapshot.answer_result(intervention));
+        match tokio::time::timeout(ANSWER_REPORT_TIMEOUT, taken).await {
+            Ok(Some(Err(reason))) => Err(RequestError::AnswerNotTaken { reason }),
+            Ok(Some(Ok(())) | None) => Ok(true),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// The agent of a task, to look at and to type to.
     pub fn agent(&self, id: &SessionId, task: &TaskId) -> Result<AgentRunner, RequestError> {
         Ok(self.running_agent(id, task)?.1)
@@ -115,36 +163,56 @@ impl Orchestrator {
         }
     }
 
-    /// Says something to an interactive agent, and comes back when it is verified that the agent
-    /// works on it. Where the session waits because the agent's turn is over, this is the decision
-    /// to send: it comes back when that is written down, and the message is on its way then.
+    /// Says something to an interactive agent, behind everything that was said to it before, and
+    /// comes back when it is verified that the agent works on it. Where the session waits because
+    /// the agent's turn is over, this is the decision to send. Says whether the message arrived; one
+    /// that did not within a while is written down and typed as soon as the agent takes it.
     pub async fn send(
         &self,
         id: &SessionId,
         task: &TaskId,
         text: &str,
         by: &str,
-    ) -> Result<(), RequestError> {
-        if let Some(turn) = self.ended_turn(id, task) {
-            let decision = InterventionDecision::new(InterventionChoice::Send, by).with_text(text);
-            match self.answer(&turn, decision, None).await {
-                // Another answer was faster, or the agent went on: it is a message like any other.
-                Err(RequestError::Refused(RefusalReason::NoIntervention(_))) => {}
-                other => return other,
-            }
+    ) -> Result<bool, RequestError> {
+        let controller = self.controller(id).ok_or_else(|| RequestError::NotLive(id.clone()))?;
+        let started = controller.until(|snapshot| {
+            let found = snapshot.task(task);
+            (!matches!(found, Err(RequestError::NotStarted(_)))).then_some(found)
+        });
+        // A session that was made a moment ago has its agent in a moment.
+        let found = match tokio::time::timeout(START_WAIT_TIME, started).await {
+            Ok(Some(found)) => found?,
+            Ok(None) | Err(_) => return Err(RequestError::NotStarted(task.clone())),
+        };
+        if found.mode == AgentMode::Headless {
+            return Err(RequestError::NotInteractive(task.clone()));
         }
-        let (job, agent) = self.running_agent(id, task)?;
-        agent.send(Message::new(text)).await?;
         let (text, by) = (text.to_owned(), by.to_owned());
-        self.input(id, SessionInput::Typed { job, text, by }).await
-    }
-
-    /// The intervention that says that the turn of a task's agent is over.
-    fn ended_turn(&self, id: &SessionId, task: &TaskId) -> Option<InterventionId> {
-        let snapshot = self.controller(id)?.snapshot();
-        let mut turns =
-            snapshot.interventions().filter(|asked| asked.kind == InterventionKind::EndedTurn);
-        turns.find(|asked| asked.task.as_ref() == Some(task)).map(|asked| asked.id.clone())
+        // An agent that outlives its task belongs to no job any more.
+        if controller.snapshot().live(task).is_none()
+            && let Ok((job, agent)) = self.running_agent(id, task)
+        {
+            agent.send(Message::new(text.as_str())).await?;
+            self.input(id, SessionInput::Typed { job, text, by }).await?;
+            return Ok(true);
+        }
+        let message = SessionInput::Message { task: task.clone(), text, by };
+        match self.input(id, message).await {
+            // A task that is over has no agent to talk to.
+            Err(RequestError::Refused(RefusalReason::NotLive { task, .. })) => {
+                return Err(RequestError::NoAgent(task));
+            }
+            taken => taken?,
+        }
+        let snapshot = controller.snapshot();
+        let Some((job, live)) = snapshot.live(task) else { return Ok(false) };
+        let last = live.sent;
+        let arrived = controller.until(|snapshot| delivery_of(snapshot, &job, last));
+        match tokio::time::timeout(DELIVERY_REPORT_TIMEOUT, arrived).await {
+            Ok(Some(delivered)) => delivered.map(|()| true),
+            Ok(None) => Err(RequestError::NotDelivered(DeliveryError::Ended)),
+            Err(_) => Ok(false),
+        }
     }
 
     /// Interrupts what the agent of a task is doing, with the keys of its adapter.

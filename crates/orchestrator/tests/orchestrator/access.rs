@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::event::{DeliveredInput, SessionEvent};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent};
 use coven_model::{
     AgentMode, InterventionChoice, InterventionKind, SessionId, TaskId, TaskStatus, WorkflowStatus,
 };
@@ -182,16 +182,18 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     let text = stage(&[json!({"id": "talk", "adapter": "demo"})]);
     let (id, mut events) = start(&base, &orchestrator, &text).await;
     agent(&orchestrator, &id, "talk").await;
-    orchestrator.send(&id, &task("talk"), "say one", "a test").await.unwrap();
-    // A fast agent may have ended its turn before the message is written down.
+    assert!(orchestrator.send(&id, &task("talk"), "say one", "a test").await.unwrap());
     let mut replay = orchestrator.subscribe(&id, 0).await.unwrap();
-    let typed = fact(&mut replay, "the message", |event| match event {
-        SessionEvent::InputDelivered { input: DeliveredInput::Typed { text, by }, .. } => {
-            Some((text.clone(), by.clone()))
-        }
+    let sent = fact(&mut replay, "the message", |event| match event {
+        SessionEvent::InputQueued { text, by, .. } => Some((text.clone(), by.clone())),
         _ => None,
     });
-    assert_eq!(typed.await, ("say one".to_owned(), "a test".to_owned()));
+    assert_eq!(sent.await, ("say one".to_owned(), Some("a test".to_owned())));
+    let arrived = fact(&mut replay, "its arrival", |event| match event {
+        SessionEvent::InputDelivered { input: DeliveredInput::Queued(1), .. } => Some(()),
+        _ => None,
+    });
+    arrived.await;
 
     // Its turn is over: now the same request is the decision to send.
     let asked = intervention(&mut events).await;
@@ -215,6 +217,76 @@ async fn a_message_to_an_agent_is_verified_and_becomes_a_fact() {
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     let late = orchestrator.send(&id, &task("talk"), "say", "a test").await;
     assert!(matches!(late, Err(RequestError::NoAgent(_))), "{late:?}");
+    nothing_left(&id, &view);
+}
+
+/// An agent that is held up for longer than a message waits is not ended, and the message is not
+/// lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_does_not_arrive_ends_no_agent_and_can_be_sent_again() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let text = stage(&[json!({"id": "talk", "adapter": "demo", "prompt": "say hello"})]);
+    let (id, mut events) = start(&base, &orchestrator, &text).await;
+    assert_eq!(intervention(&mut events).await.kind, InterventionKind::EndedTurn);
+    let folder = orchestrator.task(&id, &task("talk")).await.unwrap().folder;
+    let record = std::fs::read_to_string(folder.join("spawn.json")).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let process = record["process"]["pid"].to_string();
+    let signal = |name: &str| {
+        assert!(
+            std::process::Command::new("kill").args([name, &process]).status().unwrap().success()
+        );
+    };
+
+    signal("-STOP");
+    let sent = orchestrator.send(&id, &task("talk"), "say two", "a test").await;
+    let Err(RequestError::MessageHeld { intervention: held, reason }) = sent else {
+        panic!("{sent:?}")
+    };
+    assert!(reason.contains("talk did not get its message"), "{reason}");
+    let asked = intervention(&mut events).await;
+    assert_eq!((asked.kind, &asked.id), (InterventionKind::UndeliveredMessage, &held));
+    assert_eq!(asked.excerpt, "say two");
+    signal("-CONT");
+
+    let retry = InterventionDecision::new(InterventionChoice::Retry, "a test");
+    orchestrator.answer(&held, retry, None).await.unwrap();
+    let again = intervention(&mut events).await;
+    assert_eq!(again.kind, InterventionKind::EndedTurn);
+    assert_eq!(again.excerpt.matches("> say two").count(), 1, "{}", again.excerpt);
+    assert!(again.excerpt.contains("● two"), "{}", again.excerpt);
+    orchestrator.complete_task(&id, &task("talk"), "a test").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    nothing_left(&id, &view);
+}
+
+/// One queue and one order, however the agent toggles between work and rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_arrive_once_and_in_the_order_they_were_sent() {
+    const MESSAGES: usize = 12;
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let text = stage(&[json!({"id": "talk", "adapter": "demo"})]);
+    let (id, events) = start(&base, &orchestrator, &text).await;
+    drop(events);
+    for number in 0..MESSAGES {
+        let pause = if number % 3 == 0 { "think 0.3; " } else { "" };
+        let message = format!("{pause}disobey echo {number} >> order.txt");
+        orchestrator.send(&id, &task("talk"), &message, "a test").await.unwrap();
+    }
+    let all: String = (0..MESSAGES).map(|number| format!("{number}\n")).collect();
+    let path = base.path().join("order.txt");
+    let done = async {
+        while std::fs::read_to_string(&path).unwrap_or_default().len() < all.len() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, done).await.expect("every message should be worked on");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), all);
+    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let view = end(&orchestrator, &id).await;
     nothing_left(&id, &view);
 }
 

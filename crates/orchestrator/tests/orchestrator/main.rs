@@ -17,6 +17,7 @@ mod fan_out;
 mod faults;
 mod feed;
 mod grimoires;
+mod handlers;
 mod killed;
 mod library;
 mod links;

@@ -24,6 +24,7 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
         wrapped: false,
         truncated: false,
         excerpt: excerpt.to_owned(),
+        refused: None,
         digest: None,
         created_at: Timestamp::default(),
         expires_at: None,

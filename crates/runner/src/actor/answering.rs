@@ -10,12 +10,23 @@ use super::reader::{AgentReader, MessageSource};
 use super::{OutputReading, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, HeldAnswer, KeySequence, PendingAnswer, Release,
+    ShownQuestion,
 };
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
 
 impl RunnerActor {
+    /// Reads everything that the agent has printed so far.
+    pub(super) fn drain(&mut self) {
+        for _ in 0..MAX_DRAIN_TURNS {
+            self.read();
+            if self.reading != OutputReading::More {
+                break;
+            }
+        }
+    }
+
     /// Answers a question, if exactly that is on the screen at this very moment.
     pub(super) fn answer(
         &mut self,
@@ -23,13 +34,7 @@ impl RunnerActor {
         action: AnswerAction,
         reply: AnswerReply,
     ) {
-        // Everything the agent has printed so far counts.
-        for _ in 0..MAX_DRAIN_TURNS {
-            self.read();
-            if self.reading != OutputReading::More {
-                break;
-            }
-        }
+        self.drain();
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else {
             return reply.end(Err(AnswerError::Ended));
@@ -57,6 +62,10 @@ impl RunnerActor {
                 answer::keys_for(config, &verdict.evidence.rule, choice)
             }
             AnswerAction::Keys(keys) => Ok(keys),
+            AnswerAction::Exact(keys) => {
+                terminal.answer = PendingAnswer::Pressing(KeySequence::at_once(keys), reply);
+                return self.press_keys(&snapshot, now);
+            }
             AnswerAction::Text(text) => {
                 return terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
             }
@@ -90,12 +99,28 @@ impl RunnerActor {
     pub(super) fn press_keys(&mut self, snapshot: &ScreenSnapshot, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
-        for effect in terminal.answer.feed(snapshot.hash(), now) {
+        let asked = terminal.sniffer.verdict().digest.clone();
+        let shown = if terminal.sniffer.question_is_repeated() {
+            ShownQuestion::Same
+        } else {
+            ShownQuestion::Asked(asked.as_ref())
+        };
+        for effect in terminal.answer.feed(snapshot.hash(), shown, now) {
             match effect {
                 AnswerEffect::Press(key) => self.write(&key.encode(modes)),
                 AnswerEffect::Wake(due) => self.wake_at(due),
-                AnswerEffect::Ended(reply, result) => reply.end(result),
+                AnswerEffect::Ended(reply, result) => {
+                    self.forget_answered();
+                    reply.end(result);
+                }
             }
+        }
+    }
+
+    /// An answer is over. What is asked now is another question, and is reported as one.
+    pub(super) fn forget_answered(&mut self) {
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.question = None;
         }
     }
 }

@@ -13,6 +13,7 @@ use super::published::PublishedState;
 use crate::agent::AgentView;
 use crate::answer::{AnswerAction, AnswerError};
 use crate::delivery::{DeliveryError, Message};
+use crate::event::ShownState;
 use crate::subscription::{EventSource, RunnerSubscription};
 
 /// Where a caller waits for an answer.
@@ -47,6 +48,7 @@ pub(crate) enum Request {
     Interrupt,
     Answer { digest: ContentDigest, action: AnswerAction, reply: AnswerReply },
     View(Reply<AgentView>),
+    Shown(Reply<ShownState>),
     Stop(StopReply),
     Detach(Reply<()>),
 }

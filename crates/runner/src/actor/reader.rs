@@ -16,9 +16,12 @@ use coven_terminal::snapshot::ScreenSnapshot;
 use super::handle::{AnswerReply, DeliveryReply};
 use super::screen::SuspendableScreen;
 use crate::answer::{AnswerError, PendingAnswer};
-use crate::delivery::{DeliveryQueue, Message};
+use crate::delivery::{DeliveryProof, DeliveryQueue, Message};
 use crate::finished::PastActivity;
 use crate::mark::{self, StateMark};
+
+/// How long an agent must rest after a command of its program for that to be all.
+const COMMAND_TURN_TIME: Duration = Duration::from_secs(2);
 
 /// What makes sense of an agent's output.
 pub(crate) enum AgentReader {
@@ -63,6 +66,8 @@ pub(super) enum PendingTurn {
     None,
     /// It was given a message then, and has not been seen to work on it.
     Given(Duration),
+    /// It was given a command of its program then, which may start no turn.
+    Command(Duration),
     /// It has worked, and the end of its turn was not told yet.
     Working,
 }
@@ -298,8 +303,12 @@ impl TerminalReader {
     }
 
     /// The agent rests. Says whether that ends a turn.
-    pub(super) fn end_turn(&mut self) -> bool {
-        let ended = self.turn == PendingTurn::Working;
+    pub(super) fn end_turn(&mut self, now: Duration) -> bool {
+        let ended = match self.turn {
+            PendingTurn::Working => true,
+            PendingTurn::Command(since) => since + COMMAND_TURN_TIME <= now,
+            PendingTurn::None | PendingTurn::Given(_) => false,
+        };
         if ended {
             self.turn = PendingTurn::None;
         }
@@ -307,11 +316,17 @@ impl TerminalReader {
     }
 
     /// A message was submitted.
-    pub(super) fn submitted(&mut self, now: Duration) {
+    pub(super) fn submitted(&mut self, proof: DeliveryProof, now: Duration) {
         self.prompt = PromptAge::Used;
         // One that was queued behind a turn under way begins when that is over.
-        if self.turn != PendingTurn::Working {
+        if self.turn == PendingTurn::Working {
+            return;
+        }
+        if proof == DeliveryProof::Turn {
             self.turn = PendingTurn::Given(now);
+        } else {
+            self.turn = PendingTurn::Command(now);
+            self.wake_at(now + COMMAND_TURN_TIME);
         }
     }
 
@@ -328,8 +343,9 @@ impl TerminalReader {
 
     /// The agent has ended: tells the callers whose messages and answers were under way.
     pub(super) fn fail_pending(&mut self) {
+        let result = if self.answer.is_pressed() { Ok(()) } else { Err(AnswerError::Ended) };
         if let Some(reply) = self.answer.abandon() {
-            reply.end(Err(AnswerError::Ended));
+            reply.end(result);
         }
         for (source, result) in self.deliveries.fail_all() {
             match source {
@@ -401,19 +417,24 @@ mod tests {
     fn a_turn_ends_once_and_only_after_work() {
         let mut terminal = terminal(Some("prompt"));
         assert_eq!(terminal.turn, PendingTurn::Given(s(0)));
-        assert!(!terminal.end_turn(), "it has not worked yet");
+        assert!(!terminal.end_turn(s(9)), "it has not worked yet");
         assert_eq!(terminal.turn, PendingTurn::Given(s(0)));
         terminal.turn = PendingTurn::Working;
-        terminal.submitted(s(3));
+        terminal.submitted(DeliveryProof::Turn, s(3));
         assert_eq!(
             terminal.turn,
             PendingTurn::Working,
             "a queued message waits for the turn under way"
         );
-        assert!(terminal.end_turn());
-        assert!(!terminal.end_turn());
-        terminal.submitted(s(5));
+        assert!(terminal.end_turn(s(4)));
+        assert!(!terminal.end_turn(s(4)));
+        terminal.submitted(DeliveryProof::Turn, s(5));
         assert_eq!(terminal.turn, PendingTurn::Given(s(5)));
+        // A command may have been all, if nothing comes of it.
+        terminal.submitted(DeliveryProof::Submission, s(6));
+        assert!(!terminal.end_turn(s(7)));
+        assert!(terminal.end_turn(s(8)));
+        assert!(!terminal.end_turn(s(9)));
     }
 
     #[test]

@@ -54,9 +54,9 @@ impl RunnerActor {
         match effect {
             DeliveryEffect::Reached(id, stage) => self.tell(RunnerEvent::Delivery { id, stage }),
             DeliveryEffect::Write(bytes) => self.write(&bytes),
-            DeliveryEffect::Submitted => {
+            DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
-                    terminal.submitted(now);
+                    terminal.submitted(proof, now);
                 }
             }
             DeliveryEffect::Wake(due) => self.wake_at(due),
@@ -68,19 +68,16 @@ impl RunnerActor {
         match (source, result) {
             (MessageSource::Caller(reply), result) => reply.end(result),
             (MessageSource::Answer(reply), result) => {
+                self.forget_answered();
                 reply.end(result.map_err(AnswerError::from));
             }
             (MessageSource::Prompt | MessageSource::Inputs, Ok(())) => {}
-            // The task cannot go on as it was meant to.
+            // The agent is left as it is, and what was to follow is not sent.
             (MessageSource::Prompt | MessageSource::Inputs, Err(error)) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.inputs = TaskInputs::None;
                 }
                 self.tell(RunnerEvent::DeliveryFailed { id, reason: error.to_string() });
-                let mut outcome = outcome::completed(self.task.keep_alive, self.session.clone());
-                outcome.ok = false;
-                outcome.reason = format!("message {id} was not delivered: {error}");
-                self.finish_task(outcome);
             }
         }
     }
@@ -98,7 +95,7 @@ impl RunnerActor {
             return;
         }
         match terminal.turn {
-            PendingTurn::Working => return,
+            PendingTurn::Working | PendingTurn::Command(_) => return,
             PendingTurn::Given(since) => {
                 // The agent was given something and has not been seen to work on it.
                 let idle_since = Duration::from_millis(terminal.sniffer.verdict().evidence.since);

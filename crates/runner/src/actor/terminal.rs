@@ -10,10 +10,12 @@ use coven_terminal::screen::GridSize;
 
 use super::RunnerActor;
 use super::handle::Request;
-use super::reader::{AgentReader, MessageSource, PromptAge, ReportedQuestion, UnsavedOutput};
+use super::reader::{
+    AgentReader, MessageSource, PendingTurn, PromptAge, ReportedQuestion, UnsavedOutput,
+};
 use crate::agent::AgentView;
 use crate::delivery::DeliveryError;
-use crate::event::{RunnerEvent, ScreenQuestion};
+use crate::event::{RunnerEvent, ScreenQuestion, ShownState};
 use crate::mark::StateMark;
 
 /// How long the screen must rest before it is saved.
@@ -68,6 +70,10 @@ impl RunnerActor {
                     let (snapshot, dump) = terminal.screen.view();
                     reply.end(AgentView { snapshot, dump, offset, resizes: terminal.resizes });
                 }
+            }
+            Request::Shown(reply) => {
+                self.drain();
+                reply.end(self.shown());
             }
             Request::Stop(reply) => self.stop_for(reply),
             // The loop that takes requests has seen to it.
@@ -155,6 +161,7 @@ impl RunnerActor {
             snapshot = Some(terminal.look(now));
         }
         terminal.sniffer.tick(now);
+        let is_unexplained = terminal.sniffer.take_unexplained(now);
         let is_woken = terminal.wake.take_if(|wake| *wake <= now).is_some();
         let is_pressed = terminal.answer.is_pressing() && (is_woken || snapshot.is_some());
         if is_pressed || !terminal.deliveries.is_empty() {
@@ -164,6 +171,9 @@ impl RunnerActor {
             self.advance_deliveries(&snapshot);
         } else {
             self.report();
+        }
+        if is_unexplained {
+            self.tell_unexplained();
         }
         self.release_answer();
         self.next_input();
@@ -180,7 +190,7 @@ impl RunnerActor {
             != (verdict.state, verdict.kind, &verdict.digest);
         terminal.prompt = terminal.prompt.after(verdict.state, now);
         let rests = matches!(verdict.state, AgentState::Idle | AgentState::Error);
-        let turn_ended = rests && terminal.end_turn();
+        let turn_ended = rests && terminal.end_turn(now);
         // An answer on its way changes what is shown; that is no new question.
         let answering = terminal.is_answering();
         if let Some(asked) = terminal.question.as_mut().filter(|_| answering)
@@ -214,6 +224,14 @@ impl RunnerActor {
         }
     }
 
+    /// Says that nobody knows what the agent does, with all that it shows.
+    fn tell_unexplained(&mut self) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let text = terminal.screen.view().0.text();
+        let lines = text.lines().map(|line| self.redactor.clean(line)).collect();
+        self.tell(RunnerEvent::Unexplained(lines));
+    }
+
     /// Publishes that the agent does something else, and notes it on the tape.
     fn report_verdict(&mut self, mut verdict: AgentVerdict, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
@@ -227,22 +245,61 @@ impl RunnerActor {
         self.published.set_verdict(verdict, Some(since));
     }
 
+    /// What is on the terminal now. A question counts as reported with this.
+    fn shown(&mut self) -> ShownState {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return ShownState::Other };
+        terminal.look(now);
+        let verdict = terminal.sniffer.verdict().clone();
+        match (verdict.state, verdict.digest.clone()) {
+            (AgentState::Awaiting, Some(digest)) => {
+                let excerpt = terminal.sniffer.excerpt().to_vec();
+                let action = terminal.sniffer.asked_action();
+                terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
+                let question = self.question(&verdict, digest, &excerpt, action);
+                question.map_or(ShownState::Other, ShownState::Asks)
+            }
+            (AgentState::Idle | AgentState::Error, _) => {
+                // What it was given last did not begin a turn, or its end was told before.
+                let worked =
+                    !matches!(terminal.turn, PendingTurn::Given(_) | PendingTurn::Command(_));
+                ShownState::Rests { worked: worked && terminal.prompt == PromptAge::Used }
+            }
+            _ => ShownState::Other,
+        }
+    }
+
     fn ask(
         &self,
         verdict: &AgentVerdict,
         digest: ContentDigest,
         excerpt: &[String],
-        mut action: AskedAction,
+        action: AskedAction,
     ) {
-        let Some(kind) = verdict.kind else { return };
+        if let Some(question) = self.question(verdict, digest, excerpt, action) {
+            self.tell(RunnerEvent::Awaiting(question));
+        }
+    }
+
+    fn question(
+        &self,
+        verdict: &AgentVerdict,
+        digest: ContentDigest,
+        excerpt: &[String],
+        mut action: AskedAction,
+    ) -> Option<ScreenQuestion> {
+        let kind = verdict.kind?;
         let rule = verdict.evidence.rule.clone();
         let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
         let excerpt = excerpt.iter().map(|line| self.redactor.clean(line)).collect();
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.
         action.command.take_if(|command| self.redactor.clean(command) != *command);
-        let question = ScreenQuestion { kind, rule, dialog, excerpt, action, digest };
-        self.tell(RunnerEvent::Awaiting(question));
+        let repeated = match &self.reader {
+            AgentReader::Terminal(terminal) => terminal.sniffer.question_is_repeated(),
+            AgentReader::Transcript(_) => false,
+        };
+        Some(ScreenQuestion { kind, rule, dialog, repeated, excerpt, action, digest })
     }
 
     /// Saves the screen where it can be found again, at rest or every few megabytes.

@@ -8,9 +8,12 @@ use coven_model::AgentState;
 use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, text};
 
 use super::{
-    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryStage, DeliveryStep, Message, PromptView,
-    SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
+    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryProof, DeliveryStage, DeliveryStep, Message,
+    PromptObstacle, PromptView, SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
 };
+
+/// From how many characters on a text is looked for anywhere in the line of the prompt.
+const MIN_CONTAINED_CHARS: usize = 6;
 
 /// What an agent shows, as far as it matters for messages.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +42,8 @@ pub(crate) enum DeliveryEffect<S> {
     Reached(u64, DeliveryStage),
     /// Write this to the process.
     Write(Vec<u8>),
-    /// The message is submitted with what was just written.
-    Submitted,
+    /// The message is submitted with what was just written; this is to be seen of it.
+    Submitted(DeliveryProof),
     /// Look at the agent again then, if nothing changes before.
     Wake(Duration),
     /// The message is delivered, or is not.
@@ -52,8 +55,11 @@ pub(crate) enum DeliveryEffect<S> {
 pub(crate) struct DeliveryQueue<S> {
     waiting: VecDeque<(Delivery, S)>,
     last_id: u64,
-    /// The message that was submitted last, which some programs put back into the prompt.
+    /// The message that was typed last: some programs put it back into the prompt, and one that
+    /// could not be submitted may still stand there.
     submitted: String,
+    /// Whether a message was submitted while the agent worked, which it still does.
+    turn_has_message: bool,
     /// Whether the agent has worked since the first message was last looked at.
     worked: bool,
 }
@@ -62,7 +68,8 @@ impl<S> DeliveryQueue<S> {
     /// An empty queue, after a message that the agent was given at its start.
     pub(crate) fn new(submitted: &str) -> Self {
         let submitted = submitted.to_owned();
-        Self { waiting: VecDeque::new(), last_id: 0, submitted, worked: false }
+        let waiting = VecDeque::new();
+        Self { waiting, last_id: 0, submitted, turn_has_message: false, worked: false }
     }
 
     /// Adds a message behind all others.
@@ -103,12 +110,18 @@ impl<S> DeliveryQueue<S> {
         now: Duration,
     ) -> Vec<DeliveryEffect<S>> {
         let mut effects = Vec::new();
+        self.turn_has_message &= agent.state == AgentState::Working;
         while let Some((delivery, _)) = self.waiting.front_mut() {
             let view = PromptView {
                 state: agent.state,
                 shown_since: agent.shown_since,
-                leftover: !self.submitted.trim().is_empty()
-                    && agent.line.contains(&needle(&self.submitted)),
+                obstacle: if self.turn_has_message {
+                    PromptObstacle::OtherMessage
+                } else if stands_in(agent.line, &self.submitted) {
+                    PromptObstacle::Leftover
+                } else {
+                    PromptObstacle::None
+                },
                 screen: agent.screen,
                 prompt: agent.prompt,
                 worked: std::mem::take(&mut self.worked),
@@ -125,15 +138,14 @@ impl<S> DeliveryQueue<S> {
                     return effects;
                 }
                 DeliveryStep::Clear => {
-                    let presses = self.submitted.chars().count();
-                    let erase = KeyPress::new(KeyCode::Backspace, KeyModifiers::NONE);
-                    let erase = erase.map(|key| key.encode(agent.modes)).unwrap_or_default();
-                    effects.push(DeliveryEffect::Write(erase.repeat(presses)));
+                    let typed = self.submitted.chars().count();
+                    effects.push(DeliveryEffect::Write(erase(typed, agent.modes)));
                     effects.push(DeliveryEffect::Wake(now + CLEAR_TIMEOUT));
                     return effects;
                 }
                 DeliveryStep::Type => match typed(&delivery.message.text, agent.modes) {
                     Ok(bytes) => {
+                        self.submitted.clone_from(&delivery.message.text);
                         effects.push(DeliveryEffect::Write(bytes));
                         effects.push(DeliveryEffect::Wake(delivery.effect_due(WRITE_TIMEOUT)));
                         return effects;
@@ -142,15 +154,23 @@ impl<S> DeliveryQueue<S> {
                 },
                 DeliveryStep::Submit => {
                     self.submitted.clone_from(&delivery.message.text);
+                    self.turn_has_message |= agent.state == AgentState::Working;
                     self.worked = false;
                     let keys = agent.submit.iter().flat_map(|key| key.encode(agent.modes));
                     effects.push(DeliveryEffect::Write(keys.collect()));
-                    effects.push(DeliveryEffect::Submitted);
+                    let proof = delivery.message.proof;
+                    effects.push(DeliveryEffect::Submitted(proof));
                     effects.push(DeliveryEffect::Wake(delivery.effect_due(SUBMIT_TIMEOUT)));
                     return effects;
                 }
                 DeliveryStep::Done => Ok(()),
-                DeliveryStep::Failed(error) => Err(error),
+                DeliveryStep::Failed(error) => {
+                    if delivery.is_typed_only() && agent.state != AgentState::Awaiting {
+                        let typed = delivery.message.text.chars().count();
+                        effects.push(DeliveryEffect::Write(erase(typed, agent.modes)));
+                    }
+                    Err(error)
+                }
             };
             if let Some((Delivery { id, .. }, source)) = self.waiting.pop_front() {
                 effects.push(DeliveryEffect::Ended { id, source, result });
@@ -164,11 +184,29 @@ impl<S> DeliveryQueue<S> {
     pub(crate) fn fail_all(&mut self) -> Vec<(S, Result<(), DeliveryError>)> {
         let waiting = std::mem::take(&mut self.waiting);
         let failed = waiting.into_iter().map(|(delivery, source)| {
-            let quits = delivery.stage() >= DeliveryStage::Echoed && !delivery.message.expect_turn;
+            let quits = delivery.stage() >= DeliveryStage::Echoed
+                && delivery.message.proof != DeliveryProof::Turn;
             (source, if quits { Ok(()) } else { Err(DeliveryError::Ended) })
         });
         failed.collect()
     }
+}
+
+/// Whether a text that was typed before stands in the prompt. A short one may be a part of what the
+/// program shows in an empty prompt, so it must be all there is.
+fn stands_in(line: &str, typed: &str) -> bool {
+    let needle = needle(typed);
+    if needle.chars().count() < MIN_CONTAINED_CHARS {
+        let marks = |char: char| !char.is_alphanumeric() && !needle.starts_with(char);
+        return !needle.is_empty() && line.trim_start_matches(marks) == needle;
+    }
+    line.contains(&needle)
+}
+
+/// The bytes that delete so many characters before the cursor.
+fn erase(characters: usize, modes: KeyModes) -> Vec<u8> {
+    let key = KeyPress::new(KeyCode::Backspace, KeyModifiers::NONE);
+    key.map(|key| key.encode(modes)).unwrap_or_default().repeat(characters)
 }
 
 /// The bytes that type a message.
@@ -238,7 +276,7 @@ mod tests {
         assert_eq!(wrote(&queue.feed(&echo, s(1))), b"");
         let submitted = queue.feed(&echo, s(2));
         assert_eq!(wrote(&submitted), b"\r");
-        assert!(submitted.contains(&DeliveryEffect::Submitted));
+        assert!(submitted.contains(&DeliveryEffect::Submitted(DeliveryProof::Turn)));
         queue.note_work();
         let done = queue.feed(&agent(AgentState::Working, "first busy", ""), s(3));
         assert_eq!(ended(&done), [("first", Ok(()))]);
@@ -288,9 +326,34 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_submitted_is_deleted_again_and_may_be_tried_once_more() {
+        let mut queue = queue(&["hello there"]);
+        queue.feed(&agent(AgentState::Idle, ">", ">"), s(0));
+        let stuck = agent(AgentState::Idle, ">hellothere", ">hellothere");
+        queue.feed(&stuck, s(1));
+        assert_eq!(wrote(&queue.feed(&stuck, s(2))), b"\r");
+        let failed = queue.feed(&stuck, s(60));
+        assert!(matches!(ended(&failed)[..], [("hello there", Err(_))]));
+        assert_eq!(wrote(&failed), [0x7f; 11]);
+        // If it still stands there, it is deleted before it is typed again.
+        queue.push(Message::new("hello there"), "again", s(61));
+        assert_eq!(wrote(&queue.feed(&stuck, s(61))), [0x7f; 11]);
+        let empty = agent(AgentState::Idle, ">", ">");
+        assert_eq!(wrote(&queue.feed(&empty, s(62))), b"\x1b[200~hello there\x1b[201~");
+    }
+
+    #[test]
+    fn a_short_text_is_back_in_the_prompt_only_if_it_is_all_there_is() {
+        assert!(stands_in(">y", "y") && stands_in("❯1", "1"));
+        assert!(!stands_in(">Typeyourmessage", "y") && !stands_in(">", "y"));
+        assert!(stands_in(">nowwritethetests", "now write the tests"));
+        assert!(!stands_in("", "") && !stands_in(">", ""));
+    }
+
+    #[test]
     fn when_the_agent_ends_only_what_was_to_end_it_has_arrived() {
         let mut queue = DeliveryQueue::new("");
-        let quit = Message { expect_turn: false, ..Message::new("/quit") };
+        let quit = Message::new("/quit");
         queue.push(quit, "quit", s(0));
         queue.push(Message::new("more"), "more", s(0));
         queue.feed(&agent(AgentState::Idle, "", ""), s(0));

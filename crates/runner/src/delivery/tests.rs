@@ -7,7 +7,8 @@ const fn s(seconds: u64) -> Duration {
 }
 
 fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> PromptView<'a> {
-    PromptView { state, shown_since: None, leftover: false, screen, prompt, worked, written: true }
+    let (shown_since, obstacle, written) = (None, PromptObstacle::None, true);
+    PromptView { state, shown_since, obstacle, screen, prompt, worked, written }
 }
 
 fn typed(text: &str) -> Delivery {
@@ -109,7 +110,7 @@ fn a_turn_that_was_over_before_anybody_looked_still_started() {
 
 #[test]
 fn a_command_of_the_program_needs_no_turn_and_may_end_it() {
-    let quit = Message { expect_turn: false, ..Message::new("/quit") };
+    let quit = Message::new("/quit");
     for (state, ended) in [(AgentState::Idle, false), (AgentState::Exited, true)] {
         let mut delivery = Delivery::new(1, quit.clone(), s(0));
         delivery.step(&view(AgentState::Idle, "", "", false), s(0));
@@ -150,7 +151,10 @@ fn nothing_is_typed_into_a_prompt_that_has_only_just_appeared() {
 
 #[test]
 fn a_message_that_is_back_in_the_prompt_is_deleted_first_and_once() {
-    let left = PromptView { leftover: true, ..view(AgentState::Idle, "", "old", false) };
+    let left = PromptView {
+        obstacle: PromptObstacle::Leftover,
+        ..view(AgentState::Idle, "", "old", false)
+    };
     let mut delivery = Delivery::new(1, Message::new("new"), s(0));
     assert_eq!(delivery.step(&left, s(0)), DeliveryStep::Clear);
     assert!(matches!(delivery.step(&left, s(1)), DeliveryStep::Wait(_)));
@@ -174,4 +178,43 @@ fn a_message_that_stands_in_the_prompt_already_is_only_submitted() {
     let blank = view(AgentState::Idle, "", "", false);
     assert!(matches!(unseen.step(&blank, s(0)), DeliveryStep::Wait(_)));
     assert_eq!(unseen.step(&blank, s(60)), failed(DeliveryStage::Typed, DeliveryStage::Echoed));
+}
+
+#[test]
+fn a_message_waits_for_as_long_as_the_agent_asks_if_it_is_to() {
+    let mut delivery = Delivery::new(1, Message { waits: true, ..Message::new("hello") }, s(0));
+    let asks = view(AgentState::Awaiting, "sure?", "", false);
+    assert!(matches!(delivery.step(&asks, s(1)), DeliveryStep::Wait(_)));
+    assert!(matches!(delivery.step(&asks, s(10_000)), DeliveryStep::Wait(_)));
+    let idle = view(AgentState::Idle, "", "", false);
+    assert_eq!(delivery.step(&idle, s(10_001)), DeliveryStep::Type);
+    let mut hasty = Delivery::new(1, Message::new("hello"), s(0));
+    assert_eq!(hasty.step(&asks, s(1)), DeliveryStep::Failed(DeliveryError::Awaiting));
+}
+
+#[test]
+fn a_second_message_waits_for_the_end_of_the_turn_that_has_one() {
+    let mut delivery = Delivery::new(2, Message::new("second"), s(0));
+    let works = view(AgentState::Working, "", "", false);
+    let works = PromptView { obstacle: PromptObstacle::OtherMessage, ..works };
+    assert!(matches!(delivery.step(&works, s(1)), DeliveryStep::Wait(_)));
+    assert!(matches!(delivery.step(&works, s(10_000)), DeliveryStep::Wait(_)));
+    let idle = view(AgentState::Idle, "", "", false);
+    assert_eq!(delivery.step(&idle, s(10_001)), DeliveryStep::Type);
+}
+
+#[test]
+fn commands_of_the_program_need_no_turn_and_what_is_sent_anyway_needs_nothing() {
+    for text in ["/help", "!ls", "# remember this"] {
+        let mut command = submitted(text);
+        let gone = view(AgentState::Idle, "", "", false);
+        assert_eq!(command.step(&gone, s(3)), DeliveryStep::Done, "{text}");
+    }
+    let message = Message { proof: DeliveryProof::None, ..Message::new("hello") };
+    let mut blind = Delivery::new(1, message, s(0));
+    let unknown = view(AgentState::Idle, "", "", false);
+    assert_eq!(blind.step(&unknown, s(0)), DeliveryStep::Type);
+    assert!(matches!(blind.step(&unknown, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(blind.step(&unknown, s(2)), DeliveryStep::Submit);
+    assert_eq!(blind.step(&unknown, s(3)), DeliveryStep::Done);
 }

@@ -45,6 +45,7 @@ fn fact(number: usize) -> io::Result<SessionEvent> {
             number: 1,
             text: "Now run the tests again, and fix what fails. ".repeat(4),
             seen: number as u64,
+            by: None,
         },
         _ => SessionEvent::WorkflowStarted { at },
     })

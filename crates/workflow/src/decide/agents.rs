@@ -5,14 +5,20 @@ use std::sync::Arc;
 use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, SessionRule};
 use coven_model::{
     AskedAction, AttemptId, AwaitingKind, InterventionChoice, InterventionId, InterventionKind,
-    JobWork, TaskStatus,
+    JobWork, TaskId, TaskStatus,
 };
 
 use super::DecisionDraft;
 use super::question::question_line;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, LiveJob, RunPhase, WorkflowRun};
+use crate::state::{AnswerPhase, LiveJob, PendingText, RunPhase, WorkflowRun};
+
+/// How often rules deny the same question of an agent before a person is asked.
+const MAX_DENIALS: u32 = 5;
+
+/// Why a question comes back that was answered.
+const STILL_ASKED: &str = "it was answered, and the agent still asks the same";
 
 impl WorkflowRun {
     /// The decision about a command that a person has approved for the rest of the session. The
@@ -57,6 +63,7 @@ impl DecisionDraft {
                 self.agent_asks(job, seen, question, ruling);
             }
             ScreenObservation::Working => self.agent_moves_on(job, seen),
+            ScreenObservation::Unexplained { excerpt } => self.agent_puzzles(job, seen, excerpt),
             ScreenObservation::Idle { worked, output } => {
                 self.agent_idles(job, seen, worked, output);
             }
@@ -84,7 +91,7 @@ impl DecisionDraft {
             }
             QuestionRuling::AskPerson => None,
         };
-        self.withdraw(job, "the agent asks something else now");
+        self.withdraw_questions(job, "the agent asks something else now");
         let (kind, reason) = match question.kind {
             AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
             AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
@@ -107,6 +114,23 @@ impl DecisionDraft {
         intervention.excerpt = question.excerpt;
         intervention.digest = Some(question.digest);
         intervention.expires_at = deadline;
+        let Some(live) = self.watched_job(job) else { return };
+        let refused = live.refused(&intervention);
+        intervention.refused = refused.map(|refused| refused.reason.clone());
+        if question.repeated {
+            intervention.refused = Some(STILL_ASKED.to_owned());
+        }
+        // What may have been answered already, or does not take a no, is for a person.
+        let by_itself = !question.repeated && !refused.is_some_and(|refused| refused.pressed);
+        let denied = live.denials(&intervention);
+        let is_denied =
+            |decision: &InterventionDecision| decision.choice == InterventionChoice::Deny;
+        let decided = decided
+            .filter(|_| by_itself)
+            .filter(|decision| !is_denied(decision) || denied < MAX_DENIALS);
+        if by_itself && decided.is_none() && denied >= MAX_DENIALS {
+            intervention.refused = Some(format!("it was denied {denied} times and is asked again"));
+        }
         let intervention = Box::new(intervention);
         if let Some(decision) = decided {
             let (attempt, decision) = (job.attempt, Box::new(decision));
@@ -122,8 +146,39 @@ impl DecisionDraft {
 
     /// Whatever the agent waited for, it does not any more.
     fn agent_moves_on(&mut self, job: &AttemptId, seen: u64) {
-        if self.watched_job(job).is_some_and(LiveJob::waits_for_person) {
-            self.withdraw(job, "the agent went on by itself");
+        let asked = |live: &LiveJob| live.open_questions().next().is_some();
+        if self.watched_job(job).is_some_and(asked) {
+            self.withdraw_questions(job, "the agent went on by itself");
+            let status = TaskStatus::Running;
+            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        }
+    }
+
+    /// Nobody knows what the agent does: a person has to look.
+    fn agent_puzzles(&mut self, job: &AttemptId, seen: u64, excerpt: String) {
+        let Some(live) = self.watched_job(job) else { return };
+        if live.open_questions().next().is_some() {
+            return;
+        }
+        let deadline = live.deadline;
+        let (kind, task) = (InterventionKind::UnknownState, Some(job.task.clone()));
+        let reason = format!("{} shows something that its adapter does not know", job.task);
+        let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
+        intervention.excerpt = excerpt;
+        intervention.expires_at = deadline;
+        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
+        self.record(SessionEvent::InterventionRequired { intervention, attempt });
+        let status = TaskStatus::WaitingForUser;
+        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+    }
+
+    /// What nobody knew is over.
+    fn end_puzzle(&mut self, job: &AttemptId, seen: u64) {
+        let run = self.run();
+        let turn = run.and_then(|run| run.live(job)).and_then(|live| live.turn);
+        let open = run.zip(turn).and_then(|(run, turn)| run.interventions.get(&turn));
+        if open.is_some_and(|open| open.intervention.kind == InterventionKind::UnknownState) {
+            self.withdraw_questions(job, "the agent shows what is known");
             let status = TaskStatus::Running;
             self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
         }
@@ -131,6 +186,7 @@ impl DecisionDraft {
 
     /// The agent is ready for a text: the next of its queue, or its turn is over.
     fn agent_idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
+        self.end_puzzle(job, seen);
         let Some(live) = self.watched_job(job) else { return };
         if live.typing.is_some() || !live.spec.work.is_interactive() {
             return;
@@ -139,13 +195,13 @@ impl DecisionDraft {
             || matches!(&live.spec.work, JobWork::Agent(agent) if agent.prompt.is_some());
         if let Some(text) = live.say.clone() {
             let (job, number) = (job.clone(), live.sent + 1);
-            return self.record(SessionEvent::InputQueued { job, number, text, seen });
+            return self.record(SessionEvent::InputQueued { job, number, text, seen, by: None });
         }
         if let Some(text) = live.next_input().cloned() {
             // Without a prompt the first text is what it waits for from the beginning.
             if worked || !prompted {
                 let (job, number) = (job.clone(), live.sent + 1);
-                self.record(SessionEvent::InputQueued { job, number, text, seen });
+                self.record(SessionEvent::InputQueued { job, number, text, seen, by: None });
             }
             return;
         }
@@ -157,7 +213,7 @@ impl DecisionDraft {
             return self.finish(&job.task, "the end of its turn".to_owned(), output);
         }
         let deadline = live.deadline;
-        self.withdraw(job, "the agent is idle");
+        self.withdraw_questions(job, "the agent is idle");
         let (kind, task) = (InterventionKind::EndedTurn, Some(job.task.clone()));
         let reason = format!("{} has ended its turn", job.task);
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
@@ -178,6 +234,56 @@ impl DecisionDraft {
         }
     }
 
+    /// A text did not arrive. Everything stays as it is until a person decides.
+    pub(super) fn undelivered(&mut self, job: &AttemptId, number: u32, attempt: u32, reason: &str) {
+        let Some(live) = self.watched_job(job) else { return };
+        let under_way = |typing: &&PendingText| {
+            (typing.number, typing.attempt, typing.held) == (number, attempt, None)
+        };
+        let Some(typing) = live.typing.as_ref().filter(under_way) else { return };
+        let text = typing.text.clone();
+        self.hold_text(job, text, reason);
+    }
+
+    /// The prompt did not arrive, likewise.
+    pub(super) fn prompt_undelivered(&mut self, job: &AttemptId, reason: &str) {
+        let Some(live) = self.watched_job(job) else { return };
+        let JobWork::Agent(agent) = &live.spec.work else { return };
+        let is_held = live.typing.as_ref().is_some_and(|typing| typing.held.is_some());
+        if let Some(prompt) = agent.prompt.clone().filter(|_| !is_held) {
+            self.hold_text(job, prompt, reason);
+        }
+    }
+
+    fn hold_text(&mut self, job: &AttemptId, text: String, reason: &str) {
+        let Some(live) = self.watched_job(job) else { return };
+        let (deadline, seen) = (live.deadline, live.seen);
+        let reason = format!("{} did not get its message: {reason}", job.task);
+        let (kind, task) = (InterventionKind::UndeliveredMessage, Some(job.task.clone()));
+        let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
+        intervention.excerpt = text;
+        intervention.expires_at = deadline;
+        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
+        self.record(SessionEvent::InterventionRequired { intervention, attempt });
+        let status = TaskStatus::WaitingForUser;
+        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+    }
+
+    /// Somebody has a message for an agent: the decision about its turn, if that is over, or the
+    /// last of the texts on their way to it.
+    pub(super) fn message(&mut self, task: &TaskId, text: String, by: String) {
+        let Some(run) = self.run() else { return };
+        let Some(task) = run.task(task) else { return };
+        let (Some(live), job) = (task.live(), task.job()) else { return };
+        if let Some(turn) = live.turn {
+            let id = InterventionId::in_session(run.session(), turn);
+            let decision = InterventionDecision::new(InterventionChoice::Send, by).with_text(text);
+            return self.resolve(id, decision);
+        }
+        let (number, by) = (live.sent.saturating_add(1), Some(by));
+        self.record(SessionEvent::InputQueued { job, number, text, seen: 0, by });
+    }
+
     pub(super) fn answered(&mut self, id: &InterventionId, seen: u64) {
         if let Some(job) = self.answering(id) {
             let input = DeliveredInput::Answer(id.clone());
@@ -185,10 +291,10 @@ impl DecisionDraft {
         }
     }
 
-    pub(super) fn answer_is_stale(&mut self, id: &InterventionId, reason: String) {
+    pub(super) fn answer_is_stale(&mut self, id: &InterventionId, reason: String, pressed: bool) {
         if let Some(job) = self.answering(id) {
             let intervention = id.clone();
-            self.record(SessionEvent::InputRefused { job, intervention, reason });
+            self.record(SessionEvent::InputRefused { job, intervention, reason, pressed });
         }
     }
 

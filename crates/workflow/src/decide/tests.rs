@@ -3,6 +3,7 @@
 mod agents;
 mod always;
 mod many;
+mod messages;
 mod people;
 mod rounds;
 mod single;

@@ -42,6 +42,9 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 Some(job) => change_live(run, &job, |live| {
                     live.set_answer(number, AnswerPhase::Void);
                     live.turn = live.turn.filter(|turn| *turn != number);
+                    if held(live, number) {
+                        live.next_text();
+                    }
                 }),
                 None => unblock(run, number),
             }
@@ -55,22 +58,30 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             let job = AttemptId { task: task.clone(), attempt: *attempt };
             let answer = AnswerPhase::Decided(decision.clone());
             let (digest, words) = (digest.clone(), question_words(intervention));
+            let denied = decision.choice == InterventionChoice::Deny;
             let asked = AskedQuestion { number, digest, words, answer };
             change_live(run, &job, |live| {
+                if denied {
+                    live.count_denial(&asked.words);
+                }
                 live.ask(asked);
                 live.remember(decision);
             });
         }
-        SessionEvent::InputQueued { job, number, text, seen } => change_live(run, job, |live| {
-            live.typing = Some(PendingText { number: *number, text: text.clone() });
-            live.sent = live.sent.max(*number);
-            if live.say.as_ref() == Some(text) {
-                live.say = None;
-            } else {
-                live.taken = live.taken.saturating_add(1);
-            }
-            live.seen = live.seen.max(*seen);
-        }),
+        SessionEvent::InputQueued { job, number, text, seen, by } => {
+            change_live(run, job, |live| {
+                live.queue_text(PendingText::new(*number, text.clone()));
+                live.sent = live.sent.max(*number);
+                if by.is_none() {
+                    if live.say.as_ref() == Some(text) {
+                        live.say = None;
+                    } else {
+                        live.taken = live.taken.saturating_add(1);
+                    }
+                }
+                live.seen = live.seen.max(*seen);
+            });
+        }
         SessionEvent::InputDelivered { job, input, seen } => {
             let answered = match input {
                 DeliveredInput::Answer(id) => run.number(id),
@@ -84,16 +95,16 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 }
                 let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
                 if live.typing.as_ref().is_some_and(typed) {
-                    live.typing = None;
+                    live.next_text();
                 }
             });
         }
-        SessionEvent::InputRefused { job, intervention, .. } => {
+        SessionEvent::InputRefused { job, intervention, reason, pressed } => {
             let number = run.number(intervention);
             change_live(run, job, |live| {
                 if let Some(number) = number {
                     live.set_answer(number, AnswerPhase::Void);
-                    live.refuse_answer(number);
+                    live.refuse_answer(number, reason, *pressed);
                     live.say = None;
                 }
             });
@@ -117,6 +128,9 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
         }
         let digest = intervention.digest.clone();
         change_live(run, &job, |live| match (intervention.kind, digest) {
+            (InterventionKind::UndeliveredMessage, _) => {
+                live.hold_text(&intervention.excerpt, number);
+            }
             (InterventionKind::EndedTurn, _) | (_, None) => live.turn = Some(number),
             (_, Some(digest)) => {
                 let words = question_words(intervention);
@@ -134,8 +148,16 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
     run.interventions.insert(number, Arc::new(pending));
 }
 
+/// Whether the text under way waits for the decision about this intervention.
+fn held(live: &LiveJob, number: u64) -> bool {
+    live.typing.as_ref().is_some_and(|typing| typing.held == Some(number))
+}
+
 /// What a decision does to an agent: an answer is on its way, or a text, or it is stopped.
 fn decide_agent(live: &mut LiveJob, number: u64, decision: &InterventionDecision) {
+    if held(live, number) {
+        return decide_text(live, decision.choice);
+    }
     if live.turn != Some(number) {
         live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
         live.remember(decision);
@@ -148,12 +170,24 @@ fn decide_agent(live: &mut LiveJob, number: u64, decision: &InterventionDecision
         _ => {
             live.sent = live.sent.saturating_add(1);
             let text = decision.text.clone().unwrap_or_default();
-            live.typing = Some(PendingText { number: live.sent, text });
+            live.queue_text(PendingText::new(live.sent, text));
             return;
         }
     };
     if live.stop.is_none() {
         live.stop = Some((cause, decision.by.clone()));
+    }
+}
+
+/// What a decision does to a text that did not arrive.
+fn decide_text(live: &mut LiveJob, choice: InterventionChoice) {
+    match &mut live.typing {
+        Some(typing) if choice != InterventionChoice::Drop => {
+            typing.held = None;
+            typing.attempt = typing.attempt.saturating_add(1);
+            typing.unverified = choice == InterventionChoice::SendAnyway;
+        }
+        _ => live.next_text(),
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct ModelScenario {
     pub(super) again: bool,
     /// How often an agent may ask.
     pub(super) questions: u64,
+    /// How often a text may fail to arrive.
+    pub(super) failures: u8,
     /// No attempts beyond this, and no interventions beyond this.
     pub(super) attempts: u32,
     pub(super) interventions: u64,
@@ -36,6 +38,7 @@ impl ModelScenario {
             cancel: true,
             again: false,
             questions: 0,
+            failures: 0,
             attempts: 2,
             interventions: 1,
         }
@@ -107,6 +110,7 @@ pub(super) fn stages() -> ModelScenario {
     ModelScenario {
         ends: vec![ProcessEnd::Good],
         cancel: false,
+        failures: 1,
         ..ModelScenario::new("stages", steps)
     }
 }

@@ -6,7 +6,7 @@ use stateright::Model;
 
 use super::scenes::ModelScenario;
 use super::world::{AgentDisplay, ModelProcess, NOW, WorldState};
-use super::{DisabledParts, ModelStep, ProcessEnd, ReportInFlight};
+use super::{DisabledParts, ModelStep, OrderInFlight, ProcessEnd, ReportInFlight};
 use crate::decide::decide;
 use crate::input::SessionInput;
 use crate::testing;
@@ -45,6 +45,14 @@ impl Model for SessionModel {
     fn actions(&self, world: &WorldState, actions: &mut Vec<ModelStep>) {
         let scene = &self.scenes[world.scene as usize];
         actions.extend(world.orders.iter().cloned().map(ModelStep::Order));
+        if world.failures > 0 {
+            actions.extend(world.orders.iter().filter_map(|order| match order {
+                OrderInFlight::Send(job, number, attempt) => {
+                    Some(ModelStep::Fails(job.clone(), *number, *attempt))
+                }
+                _ => None,
+            }));
+        }
         for report in &world.reports {
             let ways = Self::ways(world, || WorldState::input(report));
             actions.extend(ways.into_iter().map(|cut| ModelStep::Report(report.clone(), cut)));
@@ -105,6 +113,12 @@ impl Model for SessionModel {
             ModelStep::Report(report, cut) => {
                 let (input, now) = WorldState::input(&report);
                 next.decide_on(input, now, cut, broken);
+            }
+            ModelStep::Fails(job, number, attempt) => {
+                next.failures -= 1;
+                // It was tried, and is not tried again before somebody says so.
+                next.orders.remove(&OrderInFlight::Send(job.clone(), number, attempt));
+                next.reports.insert(ReportInFlight::Undelivered(job, number, attempt));
             }
             ModelStep::Ends(job, end) => {
                 next.processes.insert(job.clone(), ModelProcess::Ended(end));

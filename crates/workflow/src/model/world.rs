@@ -52,6 +52,7 @@ pub(super) struct WorldState {
     marked: BTreeSet<AttemptId>,
     pub(super) crashes: u8,
     pub(super) questions: u64,
+    pub(super) failures: u8,
     /// How often a process was started.
     pub(super) runs: BTreeMap<AttemptId, u8>,
     /// The tasks that once were done.
@@ -89,6 +90,7 @@ impl WorldState {
             marked: BTreeSet::new(),
             crashes: about.crashes,
             questions: about.questions,
+            failures: about.failures,
             runs: BTreeMap::new(),
             done: BTreeSet::new(),
             forever: None,
@@ -138,14 +140,18 @@ impl WorldState {
                     let number = self.run().number(&answer.intervention).unwrap();
                     OrderInFlight::Answer(answer.job.clone(), number)
                 }
-                Command::Send { job, number, .. } => {
+                Command::Send { job, number, attempt, .. } => {
                     // The same text ordered once more is recognised and not typed again.
                     if let Some(ModelProcess::Runs { mood: AgentDisplay::Works, texts, .. }) =
                         self.processes.get(job)
                     {
                         self.interrupted |= texts < number;
                     }
-                    OrderInFlight::Send(job.clone(), *number)
+                    OrderInFlight::Send(job.clone(), *number, *attempt)
+                }
+                Command::Observe(job) => {
+                    self.observe_again(job);
+                    continue;
                 }
                 Command::SetTimer { timer, .. } => {
                     self.reports.insert(ReportInFlight::Fired(timer.clone()));
@@ -153,6 +159,19 @@ impl WorldState {
                 }
             };
             self.orders.insert(order);
+        }
+    }
+
+    /// What a process shows is told again.
+    fn observe_again(&mut self, job: &AttemptId) {
+        if let Some(ModelProcess::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
+            *seen += 1;
+            let shown = match mood {
+                AgentDisplay::Works => None,
+                AgentDisplay::Idle => Some(ReportInFlight::Idle(job.clone(), *seen)),
+                AgentDisplay::Asks => Some(ReportInFlight::Asks(job.clone(), *seen)),
+            };
+            self.reports.extend(shown);
         }
     }
 
@@ -273,7 +292,7 @@ impl WorldState {
                     self.reports.insert(ReportInFlight::Answered(*number, *seen));
                 }
             }
-            OrderInFlight::Send(job, number) => {
+            OrderInFlight::Send(job, number, _) => {
                 if let Some(ModelProcess::Runs { mood, seen, texts, taken }) =
                     self.processes.get_mut(job)
                 {
@@ -302,6 +321,10 @@ impl WorldState {
             }
             ReportInFlight::Idle(job, seen) => {
                 testing::idle(job.task.as_str(), job.attempt, *seen, true)
+            }
+            ReportInFlight::Undelivered(job, number, attempt) => {
+                let (job, reason) = (job.clone(), "it was not seen".to_owned());
+                SessionInput::Undelivered { job, number: *number, attempt: *attempt, reason }
             }
             ReportInFlight::Delivered(job, number, seen) => {
                 SessionInput::Delivered { job: job.clone(), number: *number, seen: *seen }

@@ -1,8 +1,10 @@
 //! What has to be done, as far as the facts tell: all orders that were given and not yet seen to
 //! be carried out. After a restart they are simply given again.
 
-use coven_model::event::{JobTimer, SessionEvent, StopCause, StoppingEnd, TimerPurpose};
-use coven_model::{AttemptId, InterventionId, TaskId, Timestamp};
+use coven_model::event::{
+    DeliveredInput, JobTimer, SessionEvent, StopCause, StoppingEnd, TimerPurpose,
+};
+use coven_model::{AttemptId, InterventionChoice, InterventionId, TaskId, Timestamp};
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, TaskPhase, TaskRun, WorkflowRun};
 use crate::command::{AgentAnswer, Command};
@@ -33,9 +35,9 @@ impl State {
     pub(crate) fn subject(&self, event: &SessionEvent) -> Option<AttemptId> {
         match event {
             SessionEvent::TaskStarted(started) => Some(started.spec.job.attempt.clone()),
-            SessionEvent::TaskStopping { job, .. } | SessionEvent::InputQueued { job, .. } => {
-                Some(job.clone())
-            }
+            SessionEvent::TaskStopping { job, .. }
+            | SessionEvent::InputQueued { job, .. }
+            | SessionEvent::InputDelivered { job, .. } => Some(job.clone()),
             SessionEvent::InputDecided { intervention, attempt, .. } => {
                 Some(AttemptId { task: intervention.task.clone()?, attempt: *attempt })
             }
@@ -65,7 +67,14 @@ impl State {
                 SessionEvent::InterventionResolved { .. },
                 Command::Stop(_) | Command::Send { .. },
             )
-            | (SessionEvent::InputQueued { .. }, Command::Send { .. }) => true,
+            | (
+                SessionEvent::InputDelivered { input: DeliveredInput::Queued(_), .. },
+                Command::Send { .. },
+            ) => true,
+            // One that is behind others is ordered when they have arrived.
+            (SessionEvent::InputQueued { number, .. }, Command::Send { number: ordered, .. }) => {
+                number == ordered
+            }
             (SessionEvent::InputDecided { intervention, .. }, Command::Answer(answer)) => {
                 answer.intervention == intervention.id
             }
@@ -78,6 +87,9 @@ impl State {
             SessionEvent::TimerSet { timer, due } => {
                 return vec![Command::SetTimer { timer: timer.clone(), due: *due }];
             }
+            SessionEvent::InputRefused { job, .. } if run.live(job).is_some() => {
+                return vec![Command::Observe(job.clone())];
+            }
             SessionEvent::WorkflowStopping { .. } => self.outstanding(),
             _ => {
                 let task = subject.and_then(|job| Some((job, run.task(&job.task)?)));
@@ -86,7 +98,14 @@ impl State {
                 live.map(|(task, live)| run.orders(task, live)).unwrap_or_default()
             }
         };
-        orders.into_iter().filter(wanted).collect()
+        let mut orders: Vec<Command> = orders.into_iter().filter(wanted).collect();
+        // What the agent showed meanwhile was not acted on, because a text was on its way.
+        if let (SessionEvent::InterventionResolved { decision, .. }, Some(job)) = (event, subject)
+            && decision.choice == InterventionChoice::Drop
+        {
+            orders.push(Command::Observe(job.clone()));
+        }
+        orders
     }
 }
 
@@ -118,8 +137,14 @@ impl WorkflowRun {
                 })));
             }
         }
-        if let Some(typing) = &live.typing {
-            orders.push(Command::Send { job, number: typing.number, text: typing.text.clone() });
+        if let Some(typing) = live.typing.as_ref().filter(|typing| typing.held.is_none()) {
+            orders.push(Command::Send {
+                job,
+                number: typing.number,
+                attempt: typing.attempt,
+                text: typing.text.clone(),
+                unverified: typing.unverified,
+            });
         }
         orders
     }

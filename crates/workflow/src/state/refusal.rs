@@ -9,7 +9,7 @@ use coven_model::{
     WorkflowStatus,
 };
 
-use super::{RunPhase, State, StepProgress, WorkflowRun};
+use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
 use crate::input::SessionInput;
 use crate::rules::DecisionRule;
 
@@ -60,6 +60,9 @@ pub enum RefusalReason {
     /// Only interactive tasks can be called done.
     #[error("task `{0}` is not interactive; it is done when its process ends")]
     NotInteractive(TaskId),
+    /// The agent asks something, and a message would answer it.
+    #[error("the agent of `{0}` waits for an answer; the message was not sent")]
+    Awaiting(TaskId),
     /// The job is being stopped already.
     #[error("task `{0}` is being stopped already")]
     TaskStopping(TaskId),
@@ -94,6 +97,7 @@ impl State {
             SessionInput::Resolve { intervention, decision, digest } => {
                 run.admits_decision(intervention, decision, digest.as_ref())
             }
+            SessionInput::Message { task, text, .. } => run.admits_message(task, text),
             SessionInput::Complete { task, .. } => run.admits_end(task, true),
             SessionInput::StopTask { task, .. } => run.admits_end(task, false),
             SessionInput::Cancel { .. } => match &run.phase {
@@ -160,6 +164,23 @@ impl WorkflowRun {
         if needs && decision.handler.is_none() && decision.text.as_deref().unwrap_or("").is_empty()
         {
             return Err(RefusalReason::NeedsText(decision.choice));
+        }
+        Ok(())
+    }
+
+    fn admits_message(&self, id: &TaskId, text: &str) -> Result<(), RefusalReason> {
+        self.admits_end(id, true)?;
+        if text.trim().is_empty() {
+            return Err(RefusalReason::NeedsText(InterventionChoice::Send));
+        }
+        let live = self.task(id).and_then(TaskRun::live);
+        let asks = |live: &LiveJob| {
+            live.asked
+                .iter()
+                .any(|asked| matches!(asked.answer, AnswerPhase::Open | AnswerPhase::Decided(_)))
+        };
+        if live.is_some_and(asks) {
+            return Err(RefusalReason::Awaiting(id.clone()));
         }
         Ok(())
     }

@@ -95,6 +95,9 @@ pub struct LiveJob {
     pub sent: u32,
     /// The text that is being typed.
     pub typing: Option<PendingText>,
+    /// The texts behind it, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<PendingText>,
     /// What it is told when it is idle, because it was not allowed something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub say: Option<String>,
@@ -102,6 +105,9 @@ pub struct LiveJob {
     pub turn: Option<u64>,
     /// What it asked, the newest last.
     pub asked: Vec<AskedQuestion>,
+    /// Questions that rules have denied, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedQuestion>,
     /// Questions whose answers it did not take, since it last took something.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedQuestion>,
@@ -123,6 +129,20 @@ pub struct PendingText {
     /// Which text of the job, from 1.
     pub number: u32,
     pub text: String,
+    /// Which try to deliver it this is, from 1.
+    pub attempt: u32,
+    /// Whether nobody looks whether it arrives, because a person wants it so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
+    /// The intervention that says that it did not arrive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+}
+
+impl PendingText {
+    pub(crate) fn new(number: u32, text: String) -> Self {
+        Self { number, text, attempt: 1, unverified: false, held: None }
+    }
 }
 
 /// Something an agent asked.
@@ -144,6 +164,19 @@ pub struct RefusedQuestion {
     pub words: ContentDigest,
     /// How many answers to it were not taken.
     pub answers: u32,
+    /// Why the last one was not.
+    pub reason: String,
+    /// Whether something of one of them was typed.
+    pub pressed: bool,
+}
+
+/// A question that rules have denied.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct DeniedQuestion {
+    /// The words of the question.
+    pub words: ContentDigest,
+    /// How often it was.
+    pub times: u32,
 }
 
 /// What tells a question from others, however often it is asked.
@@ -183,9 +216,11 @@ impl LiveJob {
             taken: 0,
             sent: 0,
             typing: None,
+            waiting: Vec::new(),
             say: None,
             turn: None,
             asked: Vec::new(),
+            denied: Vec::new(),
             refused: Vec::new(),
             seen: 0,
             usage: TokenUsage::default(),
@@ -196,13 +231,59 @@ impl LiveJob {
 
     /// Whether it waits for a person.
     pub(crate) fn waits_for_person(&self) -> bool {
-        self.turn.is_some() || self.asked.iter().any(|asked| asked.answer == AnswerPhase::Open)
+        self.open().next().is_some()
+    }
+
+    /// Whether it was given something to do, and the end of its turn was not seen.
+    pub fn has_open_turn(&self) -> bool {
+        let prompted = matches!(&self.spec.work, JobWork::Agent(agent) if agent.prompt.is_some());
+        let given = prompted || self.sent > 0;
+        self.typing.is_some() || (given && self.turn.is_none())
     }
 
     /// The numbers of the interventions that wait for a person.
     pub fn open(&self) -> impl Iterator<Item = u64> {
+        self.open_questions().chain(self.typing.as_ref().and_then(|typing| typing.held))
+    }
+
+    /// Those of them that are about what the agent shows.
+    pub(crate) fn open_questions(&self) -> impl Iterator<Item = u64> {
         let asked = self.asked.iter().filter(|asked| asked.answer == AnswerPhase::Open);
         asked.map(|asked| asked.number).chain(self.turn)
+    }
+
+    /// Puts a text behind all that are on their way.
+    pub(crate) fn queue_text(&mut self, text: PendingText) {
+        if self.typing.is_none() {
+            self.typing = Some(text);
+        } else {
+            self.waiting.push(text);
+        }
+    }
+
+    /// A text did not arrive: it waits for the decision about an intervention. One that is not under
+    /// way is the prompt, which goes before all others.
+    pub(crate) fn hold_text(&mut self, text: &str, intervention: u64) {
+        if self.typing.as_ref().is_none_or(|typing| typing.text != text) {
+            self.sent = self.sent.saturating_add(1);
+            let prompt = PendingText::new(self.sent, text.to_owned());
+            if let Some(later) = self.typing.replace(prompt) {
+                self.waiting.insert(0, later);
+            }
+        }
+        if let Some(typing) = &mut self.typing {
+            typing.held = Some(intervention);
+        }
+    }
+
+    /// The text under way arrived or was given up: the next one is typed.
+    pub(crate) fn next_text(&mut self) {
+        self.typing = (!self.waiting.is_empty()).then(|| self.waiting.remove(0));
+    }
+
+    /// Whether a text of this number is on its way, and why it is held if it is.
+    pub fn pending_text(&self, number: u32) -> Option<&PendingText> {
+        self.typing.iter().chain(&self.waiting).find(|text| text.number == number)
     }
 
     /// The question with this number.
@@ -230,23 +311,44 @@ impl LiveJob {
 
     /// Counts an answer that the agent did not take. A question that is asked again has another
     /// digest if a key was pressed, so its words count.
-    pub(crate) fn refuse_answer(&mut self, number: u64) {
+    pub(crate) fn refuse_answer(&mut self, number: u64, reason: &str, pressed: bool) {
         let Some(words) = self.question(number).map(|asked| asked.words.clone()) else { return };
         if let Some(known) = self.refused.iter_mut().find(|known| known.words == words) {
             known.answers = known.answers.saturating_add(1);
+            reason.clone_into(&mut known.reason);
+            known.pressed |= pressed;
             return;
         }
         if self.refused.len() >= MAX_REFUSED_QUESTIONS {
             self.refused.remove(0);
         }
-        self.refused.push(RefusedQuestion { words, answers: 1 });
+        let reason = reason.to_owned();
+        self.refused.push(RefusedQuestion { words, answers: 1, reason, pressed });
     }
 
-    /// How many answers to the same question the agent did not take, since it last took something.
-    pub fn refused_answers(&self, intervention: &Intervention) -> u32 {
+    /// Counts that a rule denied a question.
+    pub(crate) fn count_denial(&mut self, words: &ContentDigest) {
+        if let Some(known) = self.denied.iter_mut().find(|known| known.words == *words) {
+            known.times = known.times.saturating_add(1);
+            return;
+        }
+        if self.denied.len() >= MAX_REFUSED_QUESTIONS {
+            self.denied.remove(0);
+        }
+        self.denied.push(DeniedQuestion { words: words.clone(), times: 1 });
+    }
+
+    /// How often rules have denied a question.
+    pub(crate) fn denials(&self, intervention: &Intervention) -> u32 {
         let words = question_words(intervention);
-        let known = self.refused.iter().find(|known| known.words == words);
-        known.map_or(0, |known| known.answers)
+        let known = self.denied.iter().find(|known| known.words == words);
+        known.map_or(0, |known| known.times)
+    }
+
+    /// The answers to the same question that the agent did not take, since it last took something.
+    pub fn refused(&self, intervention: &Intervention) -> Option<&RefusedQuestion> {
+        let words = question_words(intervention);
+        self.refused.iter().find(|known| known.words == words)
     }
 
     /// Whether the agent stays when its task is done.

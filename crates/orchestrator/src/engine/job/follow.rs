@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use coven_adapters::AgentAdapter;
 use coven_folder::best_effort;
 use coven_model::{AgentState, JobOutcome, JobWork};
-use coven_runner::{RunnerEvent, RunnerSubscription, RunnerUpdate};
+use coven_runner::{DeliveryError, RunnerEvent, RunnerSubscription, RunnerUpdate, ShownState};
 use coven_store::Attempt;
 use coven_tape::{TapeEvent as Taped, TapeStream as Taping};
 use coven_workflow::SessionInput;
@@ -58,7 +58,11 @@ impl RunningJob {
                         runner.detach().await;
                         break;
                     };
-                    self.obey(order, &runner, adapter);
+                    if matches!(order, JobOrder::Observe) {
+                        self.observe(&runner, adapter).await;
+                    } else {
+                        self.obey(order, &runner, adapter);
+                    }
                 }
                 Some(done) = self.sending.join_next() => drop(pass_panic_on(done)),
                 () = self.log.keep_writing() => {}
@@ -122,10 +126,38 @@ impl RunningJob {
                     excerpt: question.excerpt.join("\n"),
                     action: question.action,
                     digest: question.digest,
+                    repeated: question.repeated,
                 };
                 self.observed(ScreenObservation::Awaiting { question, ruling }).await;
             }
+            RunnerEvent::Unexplained(lines) => {
+                let begin = lines.iter().position(|line| !line.trim().is_empty()).unwrap_or(0);
+                let excerpt = lines[begin..].join("\n").trim_end().to_owned();
+                self.observed(ScreenObservation::Unexplained { excerpt }).await;
+            }
+            RunnerEvent::DeliveryFailed { reason, .. } => {
+                self.tell(SessionInput::PromptUndelivered { job: self.id(), reason }).await;
+            }
             _ => {}
+        }
+    }
+
+    /// Tells again what the agent shows, as if it were seen for the first time.
+    async fn observe(&mut self, runner: &Runner, adapter: &Arc<dyn AgentAdapter>) {
+        let Runner::Agent(agent) = runner else { return };
+        let Some(shown) = agent.shown().await else { return };
+        match shown {
+            ShownState::Asks(question) => {
+                self.happened(RunnerEvent::Awaiting(question), runner, adapter).await;
+            }
+            ShownState::Rests { worked: true } => {
+                let error = agent.verdict().state == AgentState::Error;
+                self.happened(RunnerEvent::TurnEnded { error }, runner, adapter).await;
+            }
+            ShownState::Rests { worked: false } => {
+                self.observed(ScreenObservation::Idle { worked: false, output: None }).await;
+            }
+            ShownState::Other => {}
         }
     }
 
@@ -178,21 +210,31 @@ impl RunningJob {
                     let input = match agent.answer(answer.digest.clone(), action).await {
                         Ok(()) => SessionInput::Answered { intervention, seen },
                         Err(error) => {
-                            SessionInput::Stale { intervention, reason: error.to_string() }
+                            let (reason, pressed) = (error.to_string(), error.was_pressed());
+                            SessionInput::Stale { intervention, reason, pressed }
                         }
                     };
                     tell(&reports, input).await;
                 });
             }
-            (JobOrder::Send { number, text }, Runner::Agent(agent)) => {
+            (JobOrder::Send(text), Runner::Agent(agent)) => {
+                let (number, attempt) = (text.number, text.attempt);
+                // The same order may come more than once.
+                if !self.ordered.insert((number, attempt)) {
+                    return;
+                }
                 let folder = self.details.attempt.path().to_owned();
                 let (agent, adapter) = (agent.clone(), adapter.clone());
                 let redactor = self.details.redactor.clone();
                 self.sending.spawn(async move {
-                    let sent = once::send(&agent, &folder, number, text).await;
-                    if sent == SentMessage::Not {
-                        // An agent that does not take its input is of no use.
-                        drop(agent.stop().await);
+                    let sent = once::send(&agent, &folder, text).await;
+                    if let SentMessage::Not(error) = &sent {
+                        // That it has ended is told by itself.
+                        if *error != DeliveryError::Ended {
+                            let reason = error.to_string();
+                            let input = SessionInput::Undelivered { job, number, attempt, reason };
+                            tell(&reports, input).await;
+                        }
                         return;
                     }
                     let delivered =
@@ -208,7 +250,8 @@ impl RunningJob {
                     }
                 });
             }
-            (JobOrder::Answer(_) | JobOrder::Send { .. }, Runner::Headless(_)) => {}
+            (JobOrder::Answer(_) | JobOrder::Send(_), Runner::Headless(_))
+            | (JobOrder::Observe, _) => {}
         }
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, OpenFolder};
 use coven_model::AgentState;
-use coven_runner::{AgentRunner, Message, past, typed};
+use coven_runner::{AgentRunner, DeliveryError, DeliveryProof, Message, past, typed};
 
+use super::OrderedText;
 use crate::state::blocking::blocking;
 use coven_folder::best_effort;
 
@@ -23,30 +24,37 @@ enum DeliveryProgress {
 }
 
 /// What became of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SentMessage {
     /// It arrived, and the agent began to work on it.
     Now,
     /// It had arrived before. What the agent did about it since is not known from this.
     Before,
     /// It did not arrive.
-    Not,
+    Not(DeliveryError),
 }
 
 /// Sends a message, or what is left to do of one that another process began to send.
-pub(super) async fn send(
-    agent: &AgentRunner,
-    folder: &Path,
-    number: u32,
-    text: String,
-) -> SentMessage {
+pub(super) async fn send(agent: &AgentRunner, folder: &Path, ordered: OrderedText) -> SentMessage {
+    let OrderedText { number, attempt, text, unverified } = ordered;
+    let note = match attempt {
+        0 | 1 => format!("sent.{number}"),
+        again => format!("sent.{number}.{again}"),
+    };
     let (at, typed) = (folder.to_owned(), text.clone());
-    let message = match blocking(move || begun(&at, number, &typed)).await {
-        DeliveryProgress::Nothing => Message::new(text),
-        DeliveryProgress::Typed => Message { typed: true, ..Message::new(text) },
+    let mut message = Message { waits: true, ..Message::new(text) };
+    if unverified {
+        message.proof = DeliveryProof::None;
+    }
+    let message = match blocking(move || begun(&at, &note, &typed)).await {
+        DeliveryProgress::Nothing => message,
+        DeliveryProgress::Typed => Message { typed: true, ..message },
         DeliveryProgress::Submitted => return SentMessage::Before,
     };
-    if agent.send(message).await.is_ok() { SentMessage::Now } else { SentMessage::Not }
+    match agent.send(message).await {
+        Ok(()) => SentMessage::Now,
+        Err(error) => SentMessage::Not(error),
+    }
 }
 
 /// Whether an agent has worked on what it was told last and is done with it.
@@ -62,23 +70,22 @@ pub(super) async fn is_over(
     blocking(move || past(&*adapter, &folder, u64::MAX).is_ok_and(|past| past.worked)).await
 }
 
-/// How far the message with this number came. If it was not begun, it counts as begun from now on:
+/// How far the message with this note came. If it was not begun, it counts as begun from now on:
 /// what is typed next belongs to it.
-fn begun(folder: &Path, number: u32, text: &str) -> DeliveryProgress {
-    let note = format!("sent.{number}");
+fn begun(folder: &Path, note: &str, text: &str) -> DeliveryProgress {
     let typed = typed(folder).unwrap_or_default();
     // The agent may have put a link in the place of the note, which is neither read nor written.
     let Ok(folder) = OpenFolder::open_without_links(folder) else {
         return DeliveryProgress::Nothing;
     };
-    let before = folder.read(&note).ok().flatten();
+    let before = folder.read(note).ok().flatten();
     let before = before.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
     if let Some(before) = before {
         return progress(typed.get(before..).unwrap_or_default(), text);
     }
     // Nothing is typed before the note is whole. Without one the message may be typed twice, which
     // is better than not at all.
-    let noted = folder.replace(&note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
+    let noted = folder.replace(note, format!("{}\n", typed.len()).as_bytes(), Durability::Synced);
     best_effort("note a message that is sent", noted);
     DeliveryProgress::Nothing
 }
@@ -123,7 +130,7 @@ mod tests {
                 fs::hard_link(&victim, &note).unwrap();
                 fs::hard_link(&victim, folder.join("sent.1.new")).unwrap();
             }
-            assert_eq!(begun(&folder, 1, "text"), DeliveryProgress::Nothing);
+            assert_eq!(begun(&folder, "sent.1", "text"), DeliveryProgress::Nothing);
             assert_eq!(fs::read_to_string(&victim).unwrap(), "7 and more\n");
             assert!(fs::symlink_metadata(&note).unwrap().is_file());
             assert_eq!(fs::read_to_string(&note).unwrap(), "0\n");
@@ -132,7 +139,7 @@ mod tests {
         // A folder that was replaced by a link gets no note.
         fs::create_dir(root.join("elsewhere")).unwrap();
         symlink(root.join("elsewhere"), &folder).unwrap();
-        assert_eq!(begun(&folder, 1, "text"), DeliveryProgress::Nothing);
+        assert_eq!(begun(&folder, "sent.1", "text"), DeliveryProgress::Nothing);
         assert_eq!(fs::read_dir(root.join("elsewhere")).unwrap().count(), 0);
     }
 

@@ -77,7 +77,7 @@ fn an_answer_that_comes_too_late_is_void_and_the_question_can_be_asked_again() {
     told.tell(asks("a", 1, 1, "Allow rm?"));
     told.tell(resolve(1, InterventionChoice::Approve));
     let reason = "the screen changed".to_owned();
-    told.tell(SessionInput::Stale { intervention: intervention(1), reason });
+    told.tell(SessionInput::Stale { intervention: intervention(1), reason, pressed: false });
     assert!(!told.state.outstanding().iter().any(|order| matches!(order, Command::Answer(_))));
     told.tell(asks("a", 1, 5, "Allow rm?"));
     assert_eq!(told.waiting(), [InterventionKind::Approval]);
@@ -89,11 +89,13 @@ fn answers_that_are_not_taken_are_counted_by_the_words_of_the_question_until_one
     let refuse = |told: &mut TestRun, number| {
         told.tell(resolve(number, InterventionChoice::Approve));
         let (intervention, reason) = (intervention(number), "nothing changed".to_owned());
-        told.tell(SessionInput::Stale { intervention, reason });
+        told.tell(SessionInput::Stale { intervention, reason, pressed: false });
     };
     let count = |told: &TestRun| {
         let asked = told.run().interventions().next().unwrap();
-        told.run().live(&job("a", 1)).unwrap().refused_answers(asked)
+        let refused = told.run().live(&job("a", 1)).unwrap().refused(asked);
+        assert_eq!(refused.map(|refused| &refused.reason), asked.refused.as_ref());
+        refused.map_or(0, |refused| refused.answers)
     };
     for number in 1..=3 {
         told.tell(asks("a", 1, number, "Allow rm?"));
@@ -374,7 +376,7 @@ fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
     assert_eq!(told.kinds(idle("do", 1, 5, true)), ["task.stopping"]);
     let mut told = begin();
     let reason = "it changed".to_owned();
-    told.tell(SessionInput::Stale { intervention: intervention(1), reason });
+    told.tell(SessionInput::Stale { intervention: intervention(1), reason, pressed: false });
     assert_eq!(told.kinds(idle("do", 1, 3, true)), ["task.stopping"]);
 }
 

@@ -1,0 +1,134 @@
+//! Automatic handlers on real processes: what an agent reads is exactly what they say, once.
+
+use std::path::Path;
+
+use coven_model::{InterventionKind, WorkflowStatus};
+use coven_orchestrator::Orchestrator;
+use serde_json::{Value, json};
+
+use crate::support::{Base, end, intervention, nothing_left};
+
+/// An adapter in the plain form, for a program of one line that asks and writes down what it reads.
+fn adapter(base: &Base, program: &str, states: &Value, handlers: &[&str]) {
+    let folder = base.path().join("config/adapters/asker");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = json!({
+        "schemaVersion": 1,
+        "command": "/bin/bash",
+        "modes": {"interactive": {"baseArgs": ["-c", program]}},
+        "states": states,
+        "autoPolicy": {"handlers": handlers},
+    });
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+}
+
+async fn open(base: &Base) -> Orchestrator {
+    let mut options = base.options();
+    options.config_dir = Some(base.path().join("config"));
+    Orchestrator::open(options).await.unwrap()
+}
+
+fn task(auto: bool) -> String {
+    let task = json!({"id": "ask", "adapter": "asker", "autoApprove": auto});
+    json!({"id": "asks", "stages": [{"id": "s", "tasks": [task]}]}).to_string()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Asks the same in a line five times, and writes down every byte that it reads.
+const LINES: &str = r#"for i in 1 2 3 4 5; do printf 'Proceed? (y/n) '; IFS= read -r line;
+    printf '%s\n' "$line" >> got.txt; echo "step $i"; sleep 0.2; done;
+    printf 'last: '; IFS= read -r -t 4 line && printf 'extra %s\n' "$line" >> got.txt; exit 0"#;
+
+/// Spec: C0.14.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_in_a_line_is_confirmed_once_each_time_and_nothing_is_typed_after_it() {
+    let base = Base::new();
+    adapter(
+        &base,
+        LINES,
+        &json!({"interaction_handler": {"pattern": "\\(y/n\\)"}}),
+        &["confirmYes"],
+    );
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "y\n".repeat(5));
+    nothing_left(&id, &view);
+}
+
+/// Reads keys without echo, as programs with menus do, and writes down each.
+fn menu(keys: u32) -> String {
+    format!(
+        r"stty -echo -icanon -icrnl min 1; for i in $(seq {keys}); do
+        printf '\033[2J\033[HRun command %d?\r\n> 1. Yes\r\n  2. No\r\n' $i;
+        key=$(dd bs=8 count=1 2>/dev/null | od -An -tx1); printf '%s;' $key >> got.txt;
+        printf '\033[2J\033[Hworking\r\n'; sleep 0.3; done; exit 0"
+    )
+}
+
+/// Spec: C0.13.1, C0.14.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_handler_sends_exactly_what_it_says() {
+    for (handler, bytes) in
+        [("pressEnter", "0d;"), ("escape", "1b;"), ("choose(2)", "32;"), ("type(y)", "79;")]
+    {
+        let base = Base::new();
+        let states = json!({
+            "interaction_handler": {"pattern": "Run command \\d+\\?", "region": "tail:4"},
+            "execution_running": {"pattern": "^working", "region": "tail:4"},
+        });
+        adapter(&base, &menu(2), &states, &[handler]);
+        let orchestrator = open(&base).await;
+        let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+        let view = end(&orchestrator, &id).await;
+        assert_eq!(view.status, WorkflowStatus::Completed, "{handler}: {:#?}", view.errors);
+        assert_eq!(read(&base.path().join("got.txt")), bytes.repeat(2), "{handler}");
+        nothing_left(&id, &view);
+    }
+}
+
+/// Spec: C0.14.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_handler_whose_keys_are_not_taken_leaves_the_question_to_a_person() {
+    let base = Base::new();
+    // It shows the same whatever it reads.
+    let deaf = r"stty -echo -icanon -icrnl min 1; printf 'Run command 1?\r\n> 1. Yes\r\n  2. No\r\n';
+        while true; do dd bs=8 count=1 2>/dev/null | od -An -tx1 >> got.txt; done";
+    let states =
+        json!({"interaction_handler": {"pattern": "Run command \\d+\\?", "region": "tail:4"}});
+    adapter(&base, deaf, &states, &["pressEnter"]);
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::Approval);
+    assert!(asked.refused.is_some(), "{asked:#?}");
+    assert_eq!(read(&base.path().join("got.txt")).trim(), "0d");
+    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    nothing_left(&id, &view);
+}
+
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
+    let base = Base::new();
+    let odd = "printf 'Sign in with your browser: http://127.0.0.1/code\\r\\nor paste it here\\r\\n'; \
+               read -r line; exit 0";
+    let states = json!({"interaction_idle": {"pattern": "^never$"}});
+    adapter(&base, odd, &states, &[]);
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::UnknownState);
+    assert!(asked.excerpt.starts_with("Sign in with your browser"), "{}", asked.excerpt);
+    assert!(asked.excerpt.ends_with("or paste it here"), "{}", asked.excerpt);
+    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    nothing_left(&id, &view);
+}

@@ -1,0 +1,243 @@
+//! Messages for agents: their order, and those that do not arrive.
+
+use coven_model::event::InterventionDecision;
+use coven_model::{
+    ContentDigest, InterventionChoice, InterventionKind, TaskId, TaskStatus, WorkflowStatus,
+};
+use serde_json::json;
+
+use crate::command::Command;
+use crate::input::{QuestionRuling, ScreenObservation, SessionInput};
+use crate::state::RefusalReason;
+use crate::testing::*;
+
+/// An interactive agent that works.
+fn chat() -> TestRun {
+    TestRun::begin(plan(vec![stage("first", &[("a", interactive("hi"))])]), json!({}))
+}
+
+fn task(name: &str) -> TaskId {
+    TaskId::new(name).unwrap()
+}
+
+fn working(task: &str, attempt: u32, seen: u64) -> SessionInput {
+    SessionInput::Observed { job: job(task, attempt), seen, what: ScreenObservation::Working }
+}
+
+fn message(text: &str) -> SessionInput {
+    SessionInput::Message { task: task("a"), text: text.to_owned(), by: "she".to_owned() }
+}
+
+fn delivered(number: u32, seen: u64) -> SessionInput {
+    SessionInput::Delivered { job: job("a", 1), number, seen }
+}
+
+fn undelivered(number: u32, attempt: u32) -> SessionInput {
+    let reason = "nothing showed that it was submitted".to_owned();
+    SessionInput::Undelivered { job: job("a", 1), number, attempt, reason }
+}
+
+/// The texts that are to be typed now: number, try, text, and whether nobody looks.
+fn sends(commands: &[Command]) -> Vec<(u32, u32, &str, bool)> {
+    let sent = commands.iter().filter_map(|command| match command {
+        Command::Send { number, attempt, text, unverified, .. } => {
+            Some((*number, *attempt, text.as_str(), *unverified))
+        }
+        _ => None,
+    });
+    sent.collect()
+}
+
+#[test]
+fn messages_are_typed_in_the_order_they_were_sent_one_at_a_time() {
+    let mut told = chat();
+    assert_eq!(sends(&told.tell(message("one")).1), [(1, 1, "one", false)]);
+    assert_eq!(sends(&told.tell(message("two")).1), []);
+    assert_eq!(sends(&told.tell(message("three")).1), []);
+    assert_eq!(sends(&told.state.outstanding()), [(1, 1, "one", false)], "also after a restart");
+    assert_eq!(sends(&told.tell(delivered(1, 1)).1), [(2, 1, "two", false)]);
+    assert_eq!(sends(&told.tell(delivered(1, 1)).1), [], "told twice");
+    assert_eq!(sends(&told.tell(delivered(2, 2)).1), [(3, 1, "three", false)]);
+    told.tell(delivered(3, 3));
+    assert_eq!(sends(&told.state.outstanding()), []);
+}
+
+#[test]
+fn a_message_to_an_agent_whose_turn_is_over_is_the_decision_to_send() {
+    let mut told = chat();
+    told.tell(idle("a", 1, 1, true));
+    assert_eq!(told.waiting(), [InterventionKind::EndedTurn]);
+    assert_eq!(sends(&told.tell(message("more")).1), [(1, 1, "more", false)]);
+    assert_eq!(sends(&told.tell(message("and more")).1), []);
+    assert_eq!(sends(&told.tell(delivered(1, 2)).1), [(2, 1, "and more", false)]);
+    assert_eq!(told.waiting(), []);
+}
+
+#[test]
+fn an_agent_that_asks_or_has_ended_takes_no_message() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    let refused = told.state.admits(&message("yes")).unwrap_err();
+    assert_eq!(refused, RefusalReason::Awaiting(task("a")));
+    assert_eq!(told.kinds(message("yes")), [] as [&str; 0]);
+    told.tell(resolve(1, InterventionChoice::Deny));
+    assert!(told.state.admits(&message("yes")).is_err(), "the answer is on its way");
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+    assert!(told.state.admits(&message("  ")).is_err(), "nothing to send");
+    assert!(told.state.admits(&message("now")).is_ok());
+    assert!(
+        told.state
+            .admits(&SessionInput::Message {
+                task: task("nobody"),
+                text: "hello".to_owned(),
+                by: "she".to_owned(),
+            })
+            .is_err()
+    );
+}
+
+#[test]
+fn a_message_that_does_not_arrive_waits_for_a_person_and_its_agent_is_left_alone() {
+    let mut told = chat();
+    told.tell(message("one"));
+    told.tell(message("two"));
+    let (_, commands) = told.tell(undelivered(1, 1));
+    assert_eq!(commands, [], "nothing is stopped");
+    assert_eq!(told.waiting(), [InterventionKind::UndeliveredMessage]);
+    assert_eq!(told.task_status("a"), TaskStatus::WaitingForUser);
+    assert_eq!(told.status(), WorkflowStatus::Blocked);
+    let asked = told.run().interventions().next().unwrap().clone();
+    assert_eq!(asked.excerpt, "one");
+    assert!(asked.reason.contains("nothing showed that it was submitted"), "{}", asked.reason);
+    assert_eq!(sends(&told.state.outstanding()), [], "neither it nor those behind it");
+    assert_eq!(told.kinds(undelivered(1, 1)), [] as [&str; 0], "told twice");
+
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Retry));
+    assert_eq!(sends(&commands), [(1, 2, "one", false)]);
+    assert_eq!(told.kinds(undelivered(1, 1)), [] as [&str; 0], "of the first try");
+    told.tell(undelivered(1, 2));
+    let (_, commands) = told.tell(resolve(2, InterventionChoice::SendAnyway));
+    assert_eq!(sends(&commands), [(1, 3, "one", true)]);
+    assert_eq!(sends(&told.tell(delivered(1, 1)).1), [(2, 1, "two", false)]);
+}
+
+#[test]
+fn a_message_that_is_given_up_lets_the_next_one_through_and_the_agent_is_looked_at_again() {
+    let mut told = chat();
+    told.tell(message("one"));
+    told.tell(message("two"));
+    told.tell(undelivered(1, 1));
+    // Neither work nor a question of the agent decides about the message.
+    told.tell(working("a", 1, 1));
+    told.tell(asks("a", 1, 2, "Allow rm?"));
+    told.tell(working("a", 1, 3));
+    assert_eq!(told.waiting(), [InterventionKind::UndeliveredMessage]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Drop));
+    assert_eq!(sends(&commands), [(2, 1, "two", false)]);
+    assert!(commands.contains(&Command::Observe(job("a", 1))));
+    assert_eq!(told.waiting(), []);
+}
+
+#[test]
+fn a_prompt_that_does_not_arrive_can_be_sent_again_before_everything_else() {
+    let mut told = chat();
+    told.tell(message("later"));
+    let reason = "the agent was not ready".to_owned();
+    told.tell(SessionInput::PromptUndelivered { job: job("a", 1), reason: reason.clone() });
+    assert_eq!(told.waiting(), [InterventionKind::UndeliveredMessage]);
+    assert_eq!(told.run().interventions().next().unwrap().excerpt, "hi");
+    let again = SessionInput::PromptUndelivered { job: job("a", 1), reason };
+    assert_eq!(told.kinds(again), [] as [&str; 0]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Retry));
+    assert_eq!(sends(&commands), [(2, 2, "hi", false)]);
+    assert_eq!(sends(&told.tell(delivered(2, 1)).1), [(1, 1, "later", false)]);
+}
+
+#[test]
+fn a_refused_answer_brings_the_question_back_with_the_reason() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    told.tell(resolve(1, InterventionChoice::Approve));
+    let reason = "the agent did not take key 1 of 1".to_owned();
+    let (_, commands) = told.tell(SessionInput::Stale {
+        intervention: intervention(1),
+        reason: reason.clone(),
+        pressed: true,
+    });
+    assert_eq!(commands, [Command::Observe(job("a", 1))]);
+    told.tell(asks("a", 1, 2, "Allow rm?"));
+    let asked = told.run().interventions().next().unwrap();
+    assert_eq!((asked.kind, asked.refused.as_ref()), (InterventionKind::Approval, Some(&reason)));
+}
+
+/// A question with a decision of a rule.
+fn ruled(seen: u64, choice: InterventionChoice, repeated: bool) -> SessionInput {
+    let SessionInput::Observed { job, what, .. } = asks("a", 1, seen, "Allow rm?") else {
+        panic!("it is an observation")
+    };
+    let ScreenObservation::Awaiting { mut question, .. } = what else { panic!("it is a question") };
+    question.digest = ContentDigest::of_bytes(&seen.to_le_bytes());
+    question.repeated = repeated;
+    let decision = InterventionDecision::new(choice, "policy:user:it");
+    let ruling = QuestionRuling::Decided(Box::new(decision));
+    let what = ScreenObservation::Awaiting { question, ruling };
+    SessionInput::Observed { job, seen, what }
+}
+
+#[test]
+fn nothing_answers_by_itself_what_may_have_been_answered() {
+    let mut told = chat();
+    let approve = InterventionChoice::Approve;
+    assert_eq!(told.kinds(ruled(1, approve, false)), ["input.decided"]);
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+    told.tell(ruled(3, approve, true));
+    let asked = told.run().interventions().next().unwrap();
+    assert!(asked.refused.as_ref().unwrap().contains("still asks"), "{asked:?}");
+
+    // The same where keys were pressed and not taken; not where nothing was.
+    for (pressed, kinds) in [(false, "input.decided"), (true, "workflow.intervention.required")] {
+        let mut told = chat();
+        told.tell(ruled(1, approve, false));
+        let reason = "why".to_owned();
+        told.tell(SessionInput::Stale { intervention: intervention(1), reason, pressed });
+        assert_eq!(told.kinds(ruled(2, approve, false))[0], kinds);
+    }
+}
+
+#[test]
+fn what_rules_deny_again_and_again_goes_to_a_person() {
+    let mut told = chat();
+    for seen in 1..=5 {
+        assert_eq!(
+            told.kinds(ruled(seen * 10, InterventionChoice::Deny, false)),
+            ["input.decided"]
+        );
+        told.tell(SessionInput::Answered { intervention: intervention(seen), seen: seen * 10 + 1 });
+    }
+    told.tell(ruled(60, InterventionChoice::Deny, false));
+    let asked = told.run().interventions().next().unwrap();
+    assert_eq!(asked.refused.as_deref(), Some("it was denied 5 times and is asked again"));
+}
+
+#[test]
+fn an_agent_that_nobody_understands_waits_for_a_person_until_it_shows_what_is_known() {
+    let unexplained = |seen| SessionInput::Observed {
+        job: job("a", 1),
+        seen,
+        what: ScreenObservation::Unexplained { excerpt: "sign in at …".to_owned() },
+    };
+    let mut told = chat();
+    told.tell(unexplained(1));
+    assert_eq!(told.waiting(), [InterventionKind::UnknownState]);
+    assert_eq!(told.run().interventions().next().unwrap().excerpt, "sign in at …");
+    assert_eq!(told.kinds(unexplained(2)), [] as [&str; 0], "told once");
+    told.tell(working("a", 1, 3));
+    assert_eq!(told.waiting(), []);
+    told.tell(unexplained(4));
+    told.tell(idle("a", 1, 5, false));
+    assert_eq!((told.waiting(), told.task_status("a")), (vec![], TaskStatus::Running));
+    told.tell(unexplained(6));
+    told.tell(asks("a", 1, 7, "Allow rm?"));
+    assert_eq!(told.waiting(), [InterventionKind::Approval]);
+    assert_eq!(told.kinds(unexplained(8)), [] as [&str; 0], "somebody is asked already");
+}
