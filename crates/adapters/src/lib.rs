@@ -12,7 +12,7 @@
 //!     LaunchRequest { mode: AgentMode::Interactive, prompt: Some("hello"), ..Default::default() };
 //! let launch = gemini.launch(&request)?;
 //! assert_eq!(launch.command, "gemini");
-//! assert_eq!(launch.args, ["-i", "hello"]);
+//! assert_eq!(launch.args, ["--approval-mode", "default", "-i", "hello"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -191,8 +191,7 @@ impl DecisionDraft {
         if live.typing.is_some() || !live.spec.work.is_interactive() {
             return;
         }
-        let prompted = live.sent > 0
-            || matches!(&live.spec.work, JobWork::Agent(agent) if agent.prompt.is_some());
+        let prompted = live.was_given_something();
         if let Some(text) = live.say.clone() {
             let (job, number) = (job.clone(), live.sent + 1);
             return self.record(SessionEvent::InputQueued { job, number, text, seen, by: None });

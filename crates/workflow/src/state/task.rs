@@ -236,9 +236,13 @@ impl LiveJob {
 
     /// Whether it was given something to do, and the end of its turn was not seen.
     pub fn has_open_turn(&self) -> bool {
-        let prompted = matches!(&self.spec.work, JobWork::Agent(agent) if agent.prompt.is_some());
-        let given = prompted || self.sent > 0;
-        self.typing.is_some() || (given && self.turn.is_none())
+        self.typing.is_some() || (self.was_given_something() && self.turn.is_none())
+    }
+
+    /// Whether it was given a prompt or a message. An empty prompt is none.
+    pub(crate) fn was_given_something(&self) -> bool {
+        let JobWork::Agent(agent) = &self.spec.work else { return false };
+        self.sent > 0 || agent.prompt.as_deref().is_some_and(|prompt| !prompt.trim().is_empty())
     }
 
     /// The numbers of the interventions that wait for a person.
