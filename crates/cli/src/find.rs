@@ -90,6 +90,8 @@ pub(crate) enum TaskFilter {
     Running,
     /// Those with an agent on a terminal.
     Terminal,
+    /// Those that will have one in a moment.
+    Starting,
     /// Those that have been started.
     Started,
 }
@@ -99,6 +101,7 @@ impl TaskFilter {
         match self {
             Self::Running => task.live,
             Self::Terminal => task.live && task.mode == AgentMode::Interactive,
+            Self::Starting => task.mode == AgentMode::Interactive && !task.status.is_final(),
             Self::Started => task.attempt > 0,
         }
     }
@@ -106,7 +109,7 @@ impl TaskFilter {
     fn words(self) -> &'static str {
         match self {
             Self::Running => "running agent",
-            Self::Terminal => "agent on a terminal",
+            Self::Terminal | Self::Starting => "agent on a terminal",
             Self::Started => "task that has begun",
         }
     }

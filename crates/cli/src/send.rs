@@ -48,7 +48,15 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     }
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
+        let target = &arguments.target;
+        let (workflow, task) = match find::task(&client, target, TaskFilter::Terminal).await {
+            // The daemon waits for an agent that is just being started.
+            Err(none) if text.is_some() && !arguments.paste => {
+                let starting = find::task(&client, target, TaskFilter::Starting).await;
+                starting.map_err(|_| none)?
+            }
+            found => found?,
+        };
         let typing = match (text, arguments.paste) {
             (None, _) => TypeRequest { keys: Some(arguments.key), ..TypeRequest::default() },
             (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },

@@ -245,6 +245,9 @@ fn hint_for_request(error: &RequestError) -> Option<&'static str> {
             Some("it can be read: `coven show`, `coven logs`, `coven play`")
         }
         ProblemCode::NoAgent => Some("its output and recording can still be read"),
+        _ if matches!(error, RequestError::MessageHeld { .. }) => {
+            Some("`coven inbox` shows it; `coven answer NAME retry`, `send-anyway` or `drop`")
+        }
         _ => None,
     }
 }

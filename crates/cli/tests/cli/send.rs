@@ -17,6 +17,17 @@ fn a_message_is_typed_to_the_agent_and_arrives() {
 }
 
 #[test]
+fn a_message_to_an_agent_that_is_just_started_waits_for_it() {
+    let home = Home::new();
+    let name = home.agent("say hello");
+    let said = home.coven(&["send", &name, "say again"]).ok();
+    assert!(said.out.contains("sent to"), "{}", said.out);
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    let shown = home.coven(&["inbox"]).out;
+    assert!(shown.contains("● again"), "{shown}");
+}
+
+#[test]
 fn what_cannot_be_sent_is_explained() {
     let home = Home::new();
     home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
