@@ -9,6 +9,12 @@ use crate::rules::{
 use crate::shell::{CommandPart, PartKind, parts};
 use crate::{AgentQuestion, Policy};
 
+/// A question with the ways in which it says what it says.
+struct ReadQuestion<'a> {
+    question: &'a AgentQuestion<'a>,
+    texts: Vec<String>,
+}
+
 /// What a rule is held against.
 #[derive(Debug, Clone, Copy)]
 enum DecisionUnit<'a> {
@@ -65,27 +71,24 @@ impl EffectivePolicies {
     /// A rule that denies or asks for a `tool` or a `command` also applies when that cannot be
     /// told: then it asks.
     pub fn decide(&self, question: &AgentQuestion<'_>) -> PolicyDecision {
+        let asked = ReadQuestion { question, texts: question.texts() };
         let command = question.action.command.as_deref();
         let decision = match command {
             Some(command) if question.kind == AwaitingKind::Approval => {
-                self.decide_command(question, command)
+                self.decide_command(&asked, command)
             }
             _ if question.kind == AwaitingKind::Approval && !is_another_tool(question) => {
-                self.speak(question, DecisionUnit::Unread)
+                self.speak(&asked, DecisionUnit::Unread)
             }
-            _ => self.speak(question, DecisionUnit::Question),
+            _ => self.speak(&asked, DecisionUnit::Question),
         };
         decision.unwrap_or_else(PolicyDecision::ask_a_person).permitted_for(question)
     }
 
     /// What both policies say about one unit.
-    fn speak(
-        &self,
-        question: &AgentQuestion<'_>,
-        unit: DecisionUnit<'_>,
-    ) -> Option<PolicyDecision> {
+    fn speak(&self, asked: &ReadQuestion<'_>, unit: DecisionUnit<'_>) -> Option<PolicyDecision> {
         let speak = |policy: &Option<Policy>, layer| {
-            policy.as_ref().and_then(|policy| policy.first(question, unit, layer))
+            policy.as_ref().and_then(|policy| policy.first(asked, unit, layer))
         };
         let user = speak(&self.user, PolicyLayer::User);
         let project = speak(&self.project, PolicyLayer::Project);
@@ -98,13 +101,9 @@ impl EffectivePolicies {
         }
     }
 
-    fn decide_command(
-        &self,
-        question: &AgentQuestion<'_>,
-        command: &str,
-    ) -> Option<PolicyDecision> {
+    fn decide_command(&self, asked: &ReadQuestion<'_>, command: &str) -> Option<PolicyDecision> {
         // Where a line break may be the program's own, every way to read the command counts.
-        let readings = if question.action.wrapped {
+        let readings = if asked.question.action.wrapped {
             vec![command.to_owned(), command.replace('\n', " "), command.replace('\n', "")]
         } else {
             vec![command.to_owned()]
@@ -114,12 +113,12 @@ impl EffectivePolicies {
             match parts(reading) {
                 Ok(parts) => {
                     for part in &parts {
-                        let decision = self.speak(question, DecisionUnit::Part(part));
+                        let decision = self.speak(asked, DecisionUnit::Part(part));
                         rulings.push(PartRuling::new(part, decision));
                     }
                 }
                 Err(why) => {
-                    let decision = self.speak(question, DecisionUnit::Unread);
+                    let decision = self.speak(asked, DecisionUnit::Unread);
                     rulings.push(PartRuling::unread(reading, why.0, decision));
                 }
             }
@@ -129,7 +128,7 @@ impl EffectivePolicies {
         let open = |part: &PartRuling| part.rule.is_none() || part.ruling.answers_yes();
         if let [whole] = readings.as_slice()
             && rulings.iter().all(open)
-            && let Some(decision) = self.speak(question, DecisionUnit::Whole(whole))
+            && let Some(decision) = self.speak(asked, DecisionUnit::Whole(whole))
         {
             return Some(decision.with_whole(whole));
         }
@@ -146,12 +145,11 @@ impl Policy {
     /// The first rule that speaks about a unit, as a decision.
     fn first(
         &self,
-        question: &AgentQuestion<'_>,
+        asked: &ReadQuestion<'_>,
         unit: DecisionUnit<'_>,
         layer: PolicyLayer,
     ) -> Option<PolicyDecision> {
-        let texts = question.texts();
-        let approval = question.kind == AwaitingKind::Approval;
+        let approval = asked.question.kind == AwaitingKind::Approval;
         self.rules.iter().find_map(|rule| {
             let decide = |ruling: RuleEffect, reason: Option<&str>| {
                 Some(PolicyDecision {
@@ -162,7 +160,7 @@ impl Policy {
                     parts: Vec::new(),
                 })
             };
-            match (rule.fit(question, &texts, unit), &rule.ruling) {
+            match (rule.fit(asked, unit), &rule.ruling) {
                 (RuleMatch::Yes, ruling) if ruling.answers_yes() && !self.is_accepted() => {
                     let reason = "your policy has changed, and what it allows counts after \
                                   `coven policy accept`";
@@ -191,13 +189,9 @@ impl Policy {
 }
 
 impl PolicyRule {
-    /// Whether it is about a unit of a question, which says what it says in these ways.
-    fn fit(
-        &self,
-        question: &AgentQuestion<'_>,
-        texts: &[String],
-        unit: DecisionUnit<'_>,
-    ) -> RuleMatch {
+    /// Whether it is about a unit of a question.
+    fn fit(&self, asked: &ReadQuestion<'_>, unit: DecisionUnit<'_>) -> RuleMatch {
+        let ReadQuestion { question, texts } = asked;
         let texts = if self.ruling.answers_yes() { &texts[..1] } else { texts };
         let among = |wanted: &Option<Vec<String>>, value: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == value))

@@ -15,20 +15,23 @@ pub enum Command {
     /// Answer a question of an agent, if it still shows it.
     Answer(Box<AgentAnswer>),
     /// Type a text and submit it, once the agent is ready for it.
-    Send {
-        job: AttemptId,
-        /// Which input of the job this is.
-        number: u32,
-        /// Which try to deliver it this is, from 1.
-        attempt: u32,
-        text: String,
-        /// Whether it is submitted without looking whether it arrives.
-        unverified: bool,
-    },
+    Send { job: AttemptId, text: OrderedText },
     /// Tell again what the agent of this job shows now.
     Observe(AttemptId),
     /// Say so at this time.
     SetTimer { timer: JobTimer, due: Timestamp },
+}
+
+/// A text for an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OrderedText {
+    /// Which input of the job this is.
+    pub number: u32,
+    /// Which try to deliver it this is, from 1.
+    pub attempt: u32,
+    pub text: String,
+    /// Whether it is submitted without looking whether it arrives.
+    pub unverified: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -6,6 +6,7 @@ use regex::Regex;
 use super::compile::{RuleError, compile, with_inline_flags};
 use super::{LineView, ScreenRegion, kind_by_name, view};
 use crate::config::{CursorRule, MatchKind, StateRule};
+use crate::sniffer::AskedLine;
 
 /// How many lines above a match belong to a question whose beginning no rule names.
 const QUESTION_LINES: usize = 15;
@@ -49,7 +50,7 @@ pub(crate) struct RuleHit {
     pub(crate) action: AskedAction,
     /// For a rule that goes by lines: the words of the line up to the end of what was found, and
     /// where it stands.
-    pub(crate) asked_line: Option<(String, LinePlace)>,
+    pub(crate) asked_line: Option<(AskedLine, LinePlace)>,
 }
 
 impl CompiledRule {
@@ -105,10 +106,11 @@ impl CompiledRule {
         let asked_line = self.by_line.then(|| {
             let begin = text.starts[text.line_at(found.start)];
             let place = LinePlace { count: lines().count(), row: view.place(seen) };
-            (text.joined[begin..found.end].to_owned(), place)
+            let words = text.joined[begin..found.end].to_owned();
+            (AskedLine { rule: index, words }, place)
         });
-        if let Some((words, _)) = &asked_line
-            && view.is_answered(index, words, text.first + text.line_at(found.end))
+        if let Some((asked, _)) = &asked_line
+            && view.is_answered(asked, text.first + text.line_at(found.end))
         {
             return None;
         }

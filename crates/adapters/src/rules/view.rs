@@ -80,12 +80,11 @@ impl<'a> LineView<'a> {
     }
 
     /// Whether this line of a question was answered and the cursor has left it.
-    pub(super) fn is_answered(&self, rule: usize, words: &str, line: usize) -> bool {
-        let same = |asked: &AskedLine| asked.rule == rule && asked.words == words;
+    pub(super) fn is_answered(&self, asked: &AskedLine, line: usize) -> bool {
         let below = |(row, _): (u16, bool)| {
             self.lines.get(line).is_some_and(|line| usize::from(row) >= line.rows.end)
         };
-        self.answered.as_ref().is_some_and(same) && self.cursor.is_none_or(below)
+        self.answered.as_ref() == Some(asked) && self.cursor.is_none_or(below)
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.

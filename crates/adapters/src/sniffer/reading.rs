@@ -279,7 +279,7 @@ impl StateReading {
             text: shortened(&hit.line),
             excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
             action: hit.action,
-            line: hit.asked_line.map(|(words, place)| (AskedLine { rule: hit.rule, words }, place)),
+            line: hit.asked_line,
             told_at: None,
             since: Duration::ZERO,
             weak: true,
@@ -309,8 +309,7 @@ impl StateReading {
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
             self.excerpt = hit.excerpt;
             self.action = hit.action;
-            self.line =
-                hit.asked_line.map(|(words, place)| (AskedLine { rule: hit.rule, words }, place));
+            self.line = hit.asked_line;
         }
         if self.excerpt.is_empty() {
             self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);

@@ -23,7 +23,7 @@ use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
 use coven_workflow::SessionInput;
-use coven_workflow::command::AgentAnswer;
+use coven_workflow::command::{AgentAnswer, OrderedText};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::sync::{broadcast, mpsc};
@@ -99,18 +99,6 @@ pub(crate) enum JobOrder {
     Send(OrderedText),
     /// Tell again what its agent shows.
     Observe,
-}
-
-/// A text for an agent.
-#[derive(Clone, Debug)]
-pub(crate) struct OrderedText {
-    /// Which input of the job this is.
-    pub(crate) number: u32,
-    /// Which try to deliver it this is, from 1.
-    pub(crate) attempt: u32,
-    pub(crate) text: String,
-    /// Whether it is submitted without looking whether it arrives.
-    pub(crate) unverified: bool,
 }
 
 /// A session's handle to one of its jobs.

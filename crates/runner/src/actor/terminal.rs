@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, AgentVerdict, AskedAction, ContentDigest};
+use coven_model::{AgentState, AgentVerdict, ContentDigest};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
 use coven_terminal::screen::GridSize;
@@ -203,21 +203,17 @@ impl RunnerActor {
             .take_if(|asked| !answering && Some(&asked.shown) != verdict.digest.as_ref())
             .map(|asked| asked.reported);
         let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
-        let (excerpt, action) = match &asked {
-            Some(digest) => {
-                terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
-                (terminal.sniffer.excerpt().to_vec(), terminal.sniffer.asked_action())
-            }
-            None => (Vec::new(), AskedAction::default()),
-        };
+        if let Some(digest) = &asked {
+            terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
+        }
         if changed {
             self.report_verdict(verdict.clone(), now);
         }
         if let Some(digest) = gone {
             self.tell(RunnerEvent::NoLongerAwaiting(digest));
         }
-        if let Some(digest) = asked {
-            self.ask(&verdict, digest, &excerpt, action);
+        if let Some(question) = asked.and_then(|digest| self.question(&verdict, digest)) {
+            self.tell(RunnerEvent::Awaiting(question));
         }
         if turn_ended {
             self.tell(RunnerEvent::TurnEnded { error: verdict.state == AgentState::Error });
@@ -253,10 +249,8 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         match (verdict.state, verdict.digest.clone()) {
             (AgentState::Awaiting, Some(digest)) => {
-                let excerpt = terminal.sniffer.excerpt().to_vec();
-                let action = terminal.sniffer.asked_action();
                 terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
-                let question = self.question(&verdict, digest, &excerpt, action);
+                let question = self.question(&verdict, digest);
                 question.map_or(ShownState::Other, ShownState::Asks)
             }
             (AgentState::Idle | AgentState::Error, _) => {
@@ -269,36 +263,19 @@ impl RunnerActor {
         }
     }
 
-    fn ask(
-        &self,
-        verdict: &AgentVerdict,
-        digest: ContentDigest,
-        excerpt: &[String],
-        action: AskedAction,
-    ) {
-        if let Some(question) = self.question(verdict, digest, excerpt, action) {
-            self.tell(RunnerEvent::Awaiting(question));
-        }
-    }
-
-    fn question(
-        &self,
-        verdict: &AgentVerdict,
-        digest: ContentDigest,
-        excerpt: &[String],
-        mut action: AskedAction,
-    ) -> Option<ScreenQuestion> {
+    /// The question that is shown, without secrets.
+    fn question(&self, verdict: &AgentVerdict, digest: ContentDigest) -> Option<ScreenQuestion> {
+        let AgentReader::Terminal(terminal) = &self.reader else { return None };
+        let sniffer = &terminal.sniffer;
         let kind = verdict.kind?;
         let rule = verdict.evidence.rule.clone();
         let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
-        let excerpt = excerpt.iter().map(|line| self.redactor.clean(line)).collect();
+        let excerpt = sniffer.excerpt().iter().map(|line| self.redactor.clean(line)).collect();
+        let mut action = sniffer.asked_action();
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.
         action.command.take_if(|command| self.redactor.clean(command) != *command);
-        let repeated = match &self.reader {
-            AgentReader::Terminal(terminal) => terminal.sniffer.question_is_repeated(),
-            AgentReader::Transcript(_) => false,
-        };
+        let repeated = sniffer.question_is_repeated();
         Some(ScreenQuestion { kind, rule, dialog, repeated, excerpt, action, digest })
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, SessionRule};
 use coven_model::{
-    AskedAction, AttemptId, AwaitingKind, InterventionChoice, InterventionId, InterventionKind,
-    JobWork, TaskId, TaskStatus,
+    AskedAction, AttemptId, AwaitingKind, Intervention, InterventionChoice, InterventionId,
+    InterventionKind, JobWork, TaskId, TaskStatus,
 };
 
 use super::DecisionDraft;
@@ -136,10 +136,13 @@ impl DecisionDraft {
             let (attempt, decision) = (job.attempt, Box::new(decision));
             return self.record(SessionEvent::InputDecided { intervention, attempt, decision });
         }
-        self.record(SessionEvent::InterventionRequired {
-            intervention,
-            attempt: Some(job.attempt),
-        });
+        self.ask_person(job, seen, intervention);
+    }
+
+    /// A job waits for the decision about this.
+    fn ask_person(&mut self, job: &AttemptId, seen: u64, intervention: Box<Intervention>) {
+        let attempt = Some(job.attempt);
+        self.record(SessionEvent::InterventionRequired { intervention, attempt });
         let status = TaskStatus::WaitingForUser;
         self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
     }
@@ -166,10 +169,7 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
         intervention.excerpt = excerpt;
         intervention.expires_at = deadline;
-        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
-        self.record(SessionEvent::InterventionRequired { intervention, attempt });
-        let status = TaskStatus::WaitingForUser;
-        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        self.ask_person(job, seen, Box::new(intervention));
     }
 
     /// What nobody knew is over.
@@ -218,10 +218,7 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
         intervention.excerpt = output.unwrap_or_default();
         intervention.expires_at = deadline;
-        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
-        self.record(SessionEvent::InterventionRequired { intervention, attempt });
-        let status = TaskStatus::WaitingForUser;
-        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        self.ask_person(job, seen, Box::new(intervention));
     }
 
     pub(super) fn delivered(&mut self, job: AttemptId, number: u32, seen: u64) {
@@ -262,10 +259,7 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
         intervention.excerpt = text;
         intervention.expires_at = deadline;
-        let (intervention, attempt) = (Box::new(intervention), Some(job.attempt));
-        self.record(SessionEvent::InterventionRequired { intervention, attempt });
-        let status = TaskStatus::WaitingForUser;
-        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        self.ask_person(job, seen, Box::new(intervention));
     }
 
     /// Somebody has a message for an agent: the decision about its turn, if that is over, or the

@@ -41,6 +41,17 @@ pub(super) enum AgentDisplay {
     Asks,
 }
 
+impl AgentDisplay {
+    /// What is told of it.
+    fn report(self, job: &AttemptId, seen: u64) -> Option<ReportInFlight> {
+        match self {
+            Self::Works => None,
+            Self::Idle => Some(ReportInFlight::Idle(job.clone(), seen)),
+            Self::Asks => Some(ReportInFlight::Asks(job.clone(), seen)),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WorldState {
     pub(super) scene: u8,
@@ -140,7 +151,8 @@ impl WorldState {
                     let number = self.run().number(&answer.intervention).unwrap();
                     OrderInFlight::Answer(answer.job.clone(), number)
                 }
-                Command::Send { job, number, attempt, .. } => {
+                Command::Send { job, text } => {
+                    let (number, attempt) = (&text.number, &text.attempt);
                     // The same text ordered once more is recognised and not typed again.
                     if let Some(ModelProcess::Runs { mood: AgentDisplay::Works, texts, .. }) =
                         self.processes.get(job)
@@ -166,12 +178,7 @@ impl WorldState {
     fn observe_again(&mut self, job: &AttemptId) {
         if let Some(ModelProcess::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
             *seen += 1;
-            let shown = match mood {
-                AgentDisplay::Works => None,
-                AgentDisplay::Idle => Some(ReportInFlight::Idle(job.clone(), *seen)),
-                AgentDisplay::Asks => Some(ReportInFlight::Asks(job.clone(), *seen)),
-            };
-            self.reports.extend(shown);
+            self.reports.extend(mood.report(job, *seen));
         }
     }
 
@@ -242,14 +249,8 @@ impl WorldState {
                     self.reports.insert(ReportInFlight::Ended(job.clone(), end));
                 }
                 Some(ModelProcess::Runs { mood, seen, .. }) => {
-                    let seen = *seen;
                     // It is looked at again, and what it shows is told again.
-                    let shown = match mood {
-                        AgentDisplay::Works => None,
-                        AgentDisplay::Idle => Some(ReportInFlight::Idle(job.clone(), seen)),
-                        AgentDisplay::Asks => Some(ReportInFlight::Asks(job.clone(), seen)),
-                    };
-                    self.reports.extend(shown);
+                    self.reports.extend(mood.report(job, *seen));
                     self.reports.insert(ReportInFlight::Started(job.clone()));
                 }
                 None if self.marked.contains(job) && !lacks(SafetyMechanism::Tombstones) => {

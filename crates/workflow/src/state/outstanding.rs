@@ -6,8 +6,8 @@ use coven_model::event::{
 };
 use coven_model::{AttemptId, InterventionChoice, InterventionId, TaskId, Timestamp};
 
-use super::{AnswerPhase, LiveJob, RunPhase, State, TaskPhase, TaskRun, WorkflowRun};
-use crate::command::{AgentAnswer, Command};
+use super::{AnswerPhase, LiveJob, PendingText, RunPhase, State, TaskPhase, TaskRun, WorkflowRun};
+use crate::command::{AgentAnswer, Command, OrderedText};
 
 impl State {
     /// Every order that may still have to be carried out.
@@ -72,8 +72,8 @@ impl State {
                 Command::Send { .. },
             ) => true,
             // One that is behind others is ordered when they have arrived.
-            (SessionEvent::InputQueued { number, .. }, Command::Send { number: ordered, .. }) => {
-                number == ordered
+            (SessionEvent::InputQueued { number, .. }, Command::Send { text, .. }) => {
+                *number == text.number
             }
             (SessionEvent::InputDecided { intervention, .. }, Command::Answer(answer)) => {
                 answer.intervention == intervention.id
@@ -138,13 +138,10 @@ impl WorkflowRun {
             }
         }
         if let Some(typing) = live.typing.as_ref().filter(|typing| typing.held.is_none()) {
-            orders.push(Command::Send {
-                job,
-                number: typing.number,
-                attempt: typing.attempt,
-                text: typing.text.clone(),
-                unverified: typing.unverified,
-            });
+            let PendingText { number, attempt, unverified, .. } = *typing;
+            let text = typing.text.clone();
+            let text = OrderedText { number, attempt, text, unverified };
+            orders.push(Command::Send { job, text });
         }
         orders
     }

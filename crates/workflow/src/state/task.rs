@@ -198,8 +198,16 @@ pub enum AnswerPhase {
     Void,
 }
 
-/// How many questions of a job are counted whose answers it did not take.
-const MAX_REFUSED_QUESTIONS: usize = 32;
+/// How many questions of a job are counted that it did not take an answer to, or that were denied.
+const MAX_COUNTED_QUESTIONS: usize = 32;
+
+/// Adds a question that is counted from now on. The oldest goes where there are enough.
+fn push_bounded<T>(counted: &mut Vec<T>, question: T) {
+    if counted.len() >= MAX_COUNTED_QUESTIONS {
+        counted.remove(0);
+    }
+    counted.push(question);
+}
 
 /// How many old questions of a job are remembered, to know a late repetition.
 const MAX_REMEMBERED_QUESTIONS: usize = 32;
@@ -323,11 +331,8 @@ impl LiveJob {
             known.pressed |= pressed;
             return;
         }
-        if self.refused.len() >= MAX_REFUSED_QUESTIONS {
-            self.refused.remove(0);
-        }
         let reason = reason.to_owned();
-        self.refused.push(RefusedQuestion { words, answers: 1, reason, pressed });
+        push_bounded(&mut self.refused, RefusedQuestion { words, answers: 1, reason, pressed });
     }
 
     /// Counts that a rule denied a question.
@@ -336,10 +341,7 @@ impl LiveJob {
             known.times = known.times.saturating_add(1);
             return;
         }
-        if self.denied.len() >= MAX_REFUSED_QUESTIONS {
-            self.denied.remove(0);
-        }
-        self.denied.push(DeniedQuestion { words: words.clone(), times: 1 });
+        push_bounded(&mut self.denied, DeniedQuestion { words: words.clone(), times: 1 });
     }
 
     /// How often rules have denied a question.

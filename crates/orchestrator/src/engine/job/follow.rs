@@ -58,11 +58,7 @@ impl RunningJob {
                         runner.detach().await;
                         break;
                     };
-                    if matches!(order, JobOrder::Observe) {
-                        self.observe(&runner, adapter).await;
-                    } else {
-                        self.obey(order, &runner, adapter);
-                    }
+                    self.obey(order, &runner, adapter).await;
                 }
                 Some(done) = self.sending.join_next() => drop(pass_panic_on(done)),
                 () = self.log.keep_writing() => {}
@@ -185,7 +181,7 @@ impl RunningJob {
         self.seen
     }
 
-    pub(super) fn obey(
+    pub(super) async fn obey(
         &mut self,
         order: JobOrder,
         runner: &Runner,
@@ -250,8 +246,8 @@ impl RunningJob {
                     }
                 });
             }
-            (JobOrder::Answer(_) | JobOrder::Send(_), Runner::Headless(_))
-            | (JobOrder::Observe, _) => {}
+            (JobOrder::Observe, runner) => self.observe(runner, adapter).await,
+            (JobOrder::Answer(_) | JobOrder::Send(_), Runner::Headless(_)) => {}
         }
     }
 }

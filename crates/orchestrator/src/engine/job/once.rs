@@ -8,8 +8,8 @@ use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, OpenFolder};
 use coven_model::AgentState;
 use coven_runner::{AgentRunner, DeliveryError, DeliveryProof, Message, past, typed};
+use coven_workflow::command::OrderedText;
 
-use super::OrderedText;
 use crate::state::blocking::blocking;
 use coven_folder::best_effort;
 

@@ -33,7 +33,7 @@ fn queue(inputs: &[&str], keep_alive: bool, prompt: bool) -> TestRun {
 
 fn sends(commands: &[Command]) -> Vec<(u32, String)> {
     let sent = commands.iter().filter_map(|command| match command {
-        Command::Send { number, text, .. } => Some((*number, text.clone())),
+        Command::Send { text, .. } => Some((text.number, text.text.clone())),
         _ => None,
     });
     sent.collect()

@@ -40,8 +40,8 @@ fn undelivered(number: u32, attempt: u32) -> SessionInput {
 /// The texts that are to be typed now: number, try, text, and whether nobody looks.
 fn sends(commands: &[Command]) -> Vec<(u32, u32, &str, bool)> {
     let sent = commands.iter().filter_map(|command| match command {
-        Command::Send { number, attempt, text, unverified, .. } => {
-            Some((*number, *attempt, text.as_str(), *unverified))
+        Command::Send { text, .. } => {
+            Some((text.number, text.attempt, text.text.as_str(), text.unverified))
         }
         _ => None,
     });

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::SessionActor;
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
-use crate::engine::job::{JobHandle, JobOrder, LivePublisher, OrderedText};
+use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
 use crate::state::start_of;
@@ -78,10 +78,7 @@ impl SessionActor {
                     let job = answer.job.clone();
                     self.order(&job, JobOrder::Answer(answer)).await;
                 }
-                Command::Send { job, number, attempt, text, unverified } => {
-                    let text = OrderedText { number, attempt, text, unverified };
-                    self.order(&job, JobOrder::Send(text)).await;
-                }
+                Command::Send { job, text } => self.order(&job, JobOrder::Send(text)).await,
                 Command::Observe(job) => self.order(&job, JobOrder::Observe).await,
                 Command::SetTimer { timer, due } => {
                     self.next_timer += 1;
