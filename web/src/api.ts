@@ -40,6 +40,12 @@ export interface Usage {
   costUsd?: number | null;
 }
 
+export interface MenuEntry {
+  id: string;
+  label: string;
+  takesText?: boolean;
+}
+
 export interface Intervention {
   id: string;
   workflowId: string;
@@ -53,6 +59,10 @@ export interface Intervention {
   command?: string;
   /** A part of what is asked is not on the agent's screen, so it cannot be approved here. */
   truncated?: boolean;
+  /** The entries of the menu that the agent shows. */
+  entries?: MenuEntry[];
+  /** Why the last answer to the same question did not reach the agent. */
+  refused?: string | null;
   excerpt?: string;
   digest?: string | null;
   createdAt: Timestamp;
@@ -76,6 +86,7 @@ export interface Interventions {
 export interface Decide {
   decision: Choice;
   answer?: string | null;
+  entry?: string | null;
   digest?: string | null;
   why?: string | null;
   /** The rule that was shown, for "always". */

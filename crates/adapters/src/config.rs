@@ -6,6 +6,7 @@
 
 mod approval;
 mod check;
+mod entries;
 mod merge;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::rules::ScreenRules;
 
 pub use approval::ApprovalConfig;
+pub use entries::EntriesConfig;
 pub use merge::merge;
 
 /// How long a program has to end by itself when its adapter does not say.
@@ -79,6 +81,9 @@ pub struct Config {
     /// matches counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<ApprovalConfig>,
+    /// How the entries of its menus are found and used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<EntriesConfig>,
     /// The keys for what a person does most.
     pub keys: KeysConfig,
     /// How to answer the program without a person, when a task asks for that.

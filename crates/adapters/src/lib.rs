@@ -31,5 +31,5 @@ pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};
 pub use loader::{AdapterConfigLoader, AdapterFolders, LAUNCH_KEYS, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
-pub use rules::{LineView, ScreenRules};
+pub use rules::{LineView, MenuLayout, ScreenMenu, ScreenRules, is_generic};
 pub use sniffer::ScreenSniffer;

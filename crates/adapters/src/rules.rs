@@ -2,11 +2,14 @@
 
 mod approval;
 mod compile;
+mod generic;
+mod menu;
 mod region;
 mod rule;
 mod view;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use coven_model::{AgentState, AwaitingKind};
 use coven_notation::HumanDuration;
@@ -18,6 +21,9 @@ use approval::CompiledApproval;
 use compile::{compile, sets};
 
 pub use compile::RuleError;
+pub(crate) use generic::GenericHit;
+pub use generic::is_generic;
+pub use menu::{MenuLayout, ScreenMenu};
 pub use region::{RegionError, ScreenRegion};
 pub(crate) use rule::{CompiledRule, LinePlace, RuleHit};
 pub use view::LineView;
@@ -32,6 +38,14 @@ pub struct ScreenRules {
     pub(crate) quiet: Option<(std::time::Duration, MatchKind)>,
     volatile: Vec<Regex>,
     approvals: Vec<CompiledApproval>,
+    entries: CompiledEntries,
+}
+
+/// How the menus of a program are used, beyond what holds for all.
+#[derive(Debug, Default)]
+struct CompiledEntries {
+    row: Option<Regex>,
+    text: Option<Regex>,
 }
 
 /// The patterns of all rules that look at one region.
@@ -76,11 +90,17 @@ impl ScreenRules {
                 kind: title.kind,
             });
         }
+        let compiled = |pattern: &String| compile("entries", pattern, "");
         let volatile = config
             .volatile
             .iter()
             .map(|pattern| compile("volatile", pattern, ""))
             .collect::<Result<_, _>>()?;
+        let entries = config.entries.as_ref();
+        let entries = CompiledEntries {
+            row: entries.and_then(|entries| entries.row.as_ref()).map(compiled).transpose()?,
+            text: entries.and_then(|entries| entries.text.as_ref()).map(compiled).transpose()?,
+        };
         let quiet = config.signals.quiet.as_ref();
         Ok(Self {
             sets: sets(&rules)?,
@@ -97,6 +117,7 @@ impl ScreenRules {
                 .iter()
                 .map(CompiledApproval::new)
                 .collect::<Result<_, _>>()?,
+            entries,
         })
     }
 
@@ -160,6 +181,22 @@ impl ScreenRules {
             action.truncated |= hit.begins_above;
             hit.action = action;
         }
+        if self.ranked[hit.rule].kind.awaits() {
+            hit.menu = self.menu(view, hit.lines.clone());
+        }
+        Some(hit)
+    }
+
+    /// The menu in these lines.
+    fn menu(&self, view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
+        let menu = ScreenMenu::read(view, lines, self.entries.row.as_ref())?;
+        Some(menu.with_text_entry(self.entries.text.as_ref()))
+    }
+
+    /// What the screen asks in a way that means the same in any program.
+    pub(crate) fn generic(&self, view: &LineView<'_>) -> Option<GenericHit> {
+        let mut hit = GenericHit::find(view)?;
+        hit.menu = hit.menu.map(|menu| menu.with_text_entry(self.entries.text.as_ref()));
         Some(hit)
     }
 
@@ -182,7 +219,8 @@ impl ScreenRules {
     }
 
     /// A question reduced to what makes it this question: no volatile parts, no frames, and one
-    /// space wherever there is any, so that neither a blinking mark nor a resize changes it.
+    /// space wherever there is any, so that neither a blinking mark nor a resize changes it. The mark
+    /// of what is selected stays, because Enter means something else where it stands elsewhere.
     pub(crate) fn essence(&self, excerpt: &[String]) -> Vec<String> {
         let mut text = excerpt.join("\n");
         for volatile in &self.volatile {

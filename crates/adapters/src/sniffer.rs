@@ -26,7 +26,7 @@ use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use crate::config::MatchKind;
-use crate::rules::{LineView, ScreenRules};
+use crate::rules::{LineView, ScreenMenu, ScreenRules};
 use errors::ErrorTracker;
 pub(crate) use question::AskedLine;
 use question::QuestionTracker;
@@ -137,15 +137,23 @@ impl ScreenSniffer {
         self.questions.excerpt()
     }
 
+    /// The menu of the question, while the agent waits.
+    pub fn menu(&self) -> Option<&ScreenMenu> {
+        let is_asked =
+            |reading: &&StateReading| reading.asks() && reading.rule == self.verdict.evidence.rule;
+        self.last.as_ref().filter(is_asked)?.menu.as_ref()
+    }
+
     /// Whether the question stands there since before the last answer: either that was not taken, or
     /// the same is asked again.
     pub fn question_is_repeated(&self) -> bool {
         self.questions.is_repeated()
     }
 
-    /// What the agent asks leave for, while it waits for that.
+    /// What the agent asks for, while it waits for that.
     pub fn asked_action(&self) -> AskedAction {
-        self.questions.action()
+        let entries = self.menu().map(|menu| menu.entries.clone()).unwrap_or_default();
+        AskedAction { entries, ..self.questions.action() }
     }
 
     /// The agent signalled something. Whether that changes the verdict shows at the next look.

@@ -75,6 +75,10 @@ pub struct DecideRequest {
     /// The text that goes with it: an answer, a message, a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// The entry of the menu that is chosen, by its id. Goes with `answer` as the decision; the text
+    /// of an entry that takes one stands in `answer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
     /// The digest of what the decider saw. Needed where the intervention has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<ContentDigest>,
@@ -92,7 +96,7 @@ pub struct DecideRequest {
 impl DecideRequest {
     /// A decision without a text.
     pub fn new(decision: InterventionChoice, digest: Option<ContentDigest>) -> Self {
-        Self { decision, answer: None, digest, why: None, rule: None, save: false }
+        Self { decision, answer: None, entry: None, digest, why: None, rule: None, save: false }
     }
 }
 

@@ -57,6 +57,9 @@ pub struct StatusResponse {
     pub slots: SlotCounts,
     /// How many questions wait for a person.
     pub waiting: u64,
+    /// How many agents waited so far and nobody was asked. A defect of Coven, if it is not 0.
+    #[serde(default)]
+    pub unheard: u64,
     /// Jobs that run and that nobody follows: their session is gone, or cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unattended: Vec<UnattendedJob>,

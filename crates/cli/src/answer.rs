@@ -2,7 +2,7 @@
 
 use coven_api::ApiClient;
 use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
-use coven_model::{ContentDigest, InterventionChoice, InterventionKind};
+use coven_model::{ContentDigest, InterventionChoice, InterventionKind, MenuEntry};
 use coven_notation::near;
 use serde_json::json;
 
@@ -34,12 +34,14 @@ pub(crate) struct AnswerTarget {
 #[command(after_help = "Examples:
   coven answer brisk-otter                     what can be decided
   coven answer brisk-otter retry               a gate that was mended
+  coven answer brisk-otter 2                   the second entry of a menu
   coven answer brisk-otter/plan answer \"In French, please\"
   coven answer brisk-otter send \"Now the tests\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: AnswerTarget,
-    /// What is decided; one of its options, which are shown if this is left out.
+    /// What is decided: one of its options, or an entry of the menu by its number or its words.
+    /// What can be decided is shown if this is left out.
     decision: Option<String>,
     /// The text that goes with it.
     text: Option<String>,
@@ -82,8 +84,11 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
-        let choice = choice(&item, word)?;
-        decide(&client, &item, Decision::new(choice, arguments.text), &arguments.which).await
+        let decision = match entry(&item, word).filter(|_| arguments.text.is_none()) {
+            Some(id) => Decision::new(InterventionChoice::Answer, Some(id)),
+            None => Decision::new(choice(&item, word)?, arguments.text),
+        };
+        decide(&client, &item, decision, &arguments.which).await
     })
 }
 
@@ -164,6 +169,15 @@ fn options(item: &InterventionItem, as_json: bool) -> Result {
     output::write(&crate::inbox::listed(std::slice::from_ref(item)))
 }
 
+/// The entry of the menu that a word means, where the question has one.
+fn entry(item: &InterventionItem, word: &str) -> Option<String> {
+    let asked = &item.intervention;
+    let meant = |entry: &&MenuEntry| entry.id == word || entry.label.eq_ignore_ascii_case(word);
+    let is_choice = asked.options.iter().any(|choice| choice.as_str() == word);
+    let entry = asked.entries.iter().find(meant).filter(|entry| !entry.takes_text && !is_choice)?;
+    Some(entry.id.clone())
+}
+
 /// The choice that a word means.
 fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
     let options: Vec<&str> =
@@ -175,7 +189,16 @@ fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
             Some(near) => {
                 failure.hint(format!("did you mean `{near}`? It can be {}", options.join(", ")))
             }
-            None => failure.hint(format!("it can be {}", options.join(", "))),
+            None if item.intervention.entries.is_empty() => {
+                failure.hint(format!("it can be {}", options.join(", ")))
+            }
+            None => {
+                let entry = |entry: &MenuEntry| {
+                    format!("{} ({})", entry.id, output::one_line(&entry.label))
+                };
+                let entries: Vec<String> = item.intervention.entries.iter().map(entry).collect();
+                failure.hint(format!("it can be {}, or {}", entries.join(", "), options.join(", ")))
+            }
         }
     })
 }
@@ -266,7 +289,8 @@ async fn decide(
     };
     let rule = show_first(item, choice, save).await?;
     let why = which.why.clone();
-    let decide = DecideRequest { decision: choice, answer: text, digest, why, rule, save };
+    let decide =
+        DecideRequest { decision: choice, answer: text, entry: None, digest, why, rule, save };
     let decided = client.decide(&asked.id, &decide).await?;
     if which.json {
         let (id, decision) = (&asked.id, decided.decision);

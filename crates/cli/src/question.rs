@@ -1,6 +1,6 @@
 //! What waits for a person, in words: what it is, what can be decided, and how.
 
-use coven_model::{Intervention, InterventionChoice, InterventionKind, SessionRule};
+use coven_model::{Intervention, InterventionChoice, InterventionKind, MenuEntry, SessionRule};
 use coven_policy::NoAlwaysRule;
 
 use crate::output;
@@ -47,8 +47,8 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
-    // What is to be approved is shown whole.
-    if asked.kind == InterventionKind::Approval {
+    // What is to be approved, or chosen from, is shown whole.
+    if asks_on_screen(asked.kind) {
         let cut = "a part of this is not on the agent's screen; look at it there: coven attach";
         let cut = asked.truncated.then(|| cut.to_owned());
         return lines.iter().map(|line| (*line).to_owned()).chain(cut).collect();
@@ -56,6 +56,29 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let above = lines.len().saturating_sub(MAX_EXCERPT_LINES);
     let told = (above > 0).then(|| format!("… {above} more lines above; coven attach shows them"));
     told.into_iter().chain(lines[above..].iter().map(|line| (*line).to_owned())).collect()
+}
+
+/// Why the last answer to the same did not reach the agent.
+pub(crate) fn refused(asked: &Intervention) -> Option<String> {
+    let reason = output::one_line(asked.refused.as_deref()?);
+    Some(format!("the last answer did not reach the agent: {reason}"))
+}
+
+/// Whether an agent asks it on its screen.
+fn asks_on_screen(kind: InterventionKind) -> bool {
+    matches!(
+        kind,
+        InterventionKind::Approval
+            | InterventionKind::Question
+            | InterventionKind::Choice
+            | InterventionKind::Dialog
+            | InterventionKind::UnknownState
+    )
+}
+
+/// The entries that can be chosen by their numbers. An approval has words of its own for that.
+pub(crate) fn entries(asked: &Intervention) -> impl Iterator<Item = &MenuEntry> {
+    asked.entries.iter().filter(|_| asked.kind != InterventionKind::Approval)
 }
 
 /// The key that means a choice where keys are asked for.
@@ -139,7 +162,16 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
             format!("coven answer {name} {choice}{text}")
         }
     };
-    asked.options.iter().filter(|choice| can_decide(asked, **choice)).map(command).collect()
+    let entry = |entry: &MenuEntry| {
+        let label = output::one_line(&entry.label);
+        if entry.takes_text {
+            format!("coven answer {name} answer \"TEXT\"   # {}: {label}", entry.id)
+        } else {
+            format!("coven answer {name} {}   # {label}", entry.id)
+        }
+    };
+    let choices = asked.options.iter().filter(|choice| can_decide(asked, **choice));
+    entries(asked).map(entry).chain(choices.map(command)).collect()
 }
 
 /// Whether a choice can be taken from outside of the agent's terminal: what is not shown whole
@@ -147,6 +179,8 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
 pub(crate) fn can_decide(asked: &Intervention, choice: InterventionChoice) -> bool {
     match choice {
         InterventionChoice::Approve => !asked.truncated,
+        // The entries say what can be answered.
+        InterventionChoice::Answer => entries(asked).next().is_none(),
         InterventionChoice::ApproveAlways => always(asked, "agent").is_ok(),
         _ => true,
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ContentDigest, InterventionId, SessionId, TaskId, Timestamp};
+use crate::{ContentDigest, InterventionId, MenuEntry, SessionId, TaskId, Timestamp};
 
 /// Why a person is needed.
 #[derive(
@@ -209,7 +209,7 @@ impl fmt::Display for InterventionChoice {
     }
 }
 
-/// What an agent asks leave for, as far as its adapter can read it from the screen.
+/// What an agent asks for, as far as its adapter can read it from the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AskedAction {
     /// The tool it wants to use, by the adapter's name for it: `shell`, `edit`.
@@ -221,6 +221,8 @@ pub struct AskedAction {
     pub wrapped: bool,
     /// A part of what is asked is not on the screen.
     pub truncated: bool,
+    /// The entries of its menu.
+    pub entries: Vec<MenuEntry>,
 }
 
 /// One thing that waits for a person. Durable, and answered once.
@@ -242,6 +244,10 @@ pub struct Intervention {
     pub reason: String,
     /// What can be decided.
     pub options: Vec<InterventionChoice>,
+    /// The rule that saw the question: one of the adapter, or `generic:` and a name, for what means
+    /// the same in any program and is always for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// The tool that the agent wants to use, where its adapter can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
@@ -255,6 +261,9 @@ pub struct Intervention {
     /// here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// The entries of the menu that the agent shows. One of them is the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<MenuEntry>,
     /// What the agent shows, or the end of what failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
@@ -279,6 +288,7 @@ impl Intervention {
             command: self.command.clone(),
             wrapped: self.wrapped,
             truncated: self.truncated,
+            entries: self.entries.clone(),
         }
     }
 }

@@ -109,6 +109,9 @@ pub enum EvidenceSource {
     Title,
     /// A rule that matched the screen.
     Screen,
+    /// No rule of the adapter, but something on the screen that means the same in any program: a
+    /// menu, a question for yes or no.
+    Generic,
     /// Structured output of a headless run.
     Transcript,
     /// Nothing was printed for a while.

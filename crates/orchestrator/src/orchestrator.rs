@@ -2,6 +2,7 @@
 
 mod access;
 mod archive;
+mod attention;
 mod controllers;
 mod housekeeping;
 mod import;
@@ -26,6 +27,7 @@ use tokio::task::JoinHandle;
 
 pub use self::access::TaskAccess;
 pub use self::archive::Archive;
+use self::attention::AttentionAudit;
 use self::controllers::{Controllers, SessionTurn};
 use self::once::SessionMaker;
 pub use self::once::{PostedEvent, PostedOutcome};
@@ -79,6 +81,7 @@ struct OrchestratorParts {
     closing: AtomicBool,
     /// Removes old sessions in the background.
     housekeeper: Mutex<Option<JoinHandle<()>>>,
+    attention: AttentionAudit,
     once: SessionMaker,
 }
 
@@ -108,6 +111,7 @@ impl Orchestrator {
             ended: Arc::default(),
             closing: AtomicBool::new(false),
             housekeeper: Mutex::default(),
+            attention: AttentionAudit::default(),
             once: SessionMaker::new(claims),
         };
         let orchestrator = Self { shared: Arc::new(shared) };
@@ -132,6 +136,7 @@ impl Orchestrator {
         }
         orchestrator.keep_starting();
         orchestrator.keep_house();
+        orchestrator.keep_attention();
         Ok(orchestrator)
     }
 

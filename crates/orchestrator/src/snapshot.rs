@@ -202,6 +202,18 @@ impl SessionSnapshot {
         verdicts
     }
 
+    /// The agents that wait and have nobody to wait for, with what they do.
+    pub(crate) fn unheard(&self) -> Vec<(AttemptId, AgentVerdict)> {
+        let agents = self.jobs.agents().into_iter();
+        let unheard = agents.filter_map(|(job, agent)| {
+            let (_, live) = self.live(&job.task).filter(|(attempt, _)| *attempt == job)?;
+            let verdict = agent.verdict();
+            let waits = verdict.digest.is_some() || agent.is_unexplained();
+            (waits && !live.is_attended(verdict.state)).then_some((job, verdict))
+        });
+        unheard.collect()
+    }
+
     /// The newest attempt of a task, if there is such a task and it was started.
     pub fn task(&self, task: &TaskId) -> Result<TaskSnapshot, RequestError> {
         let unknown = || RequestError::NoTask { task: task.clone(), near: None };

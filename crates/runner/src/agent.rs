@@ -156,6 +156,11 @@ impl AgentRunner {
         *self.handle.since.borrow()
     }
 
+    /// Whether it was told that nobody knows what the agent does, since it last did something else.
+    pub fn is_unexplained(&self) -> bool {
+        *self.handle.unexplained.borrow()
+    }
+
     /// What the agent is doing, to wait for changes of.
     pub fn watch(&self) -> watch::Receiver<AgentVerdict> {
         self.handle.verdict.clone()

@@ -1,10 +1,15 @@
 //! An answer on its way to an agent: bound to what was asked, one key at a time.
 
+mod selection;
+
 use std::time::Duration;
 
+use coven_adapters::ScreenMenu;
 use coven_adapters::config::{Config, DialogConfig};
 use coven_model::{ContentDigest, InterventionChoice};
 use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
+
+pub(crate) use selection::{EntrySelection, SelectionStep};
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
 /// changes nothing was not taken, and the next one would mean something else.
@@ -30,6 +35,13 @@ pub enum AnswerAction {
     Exact(Vec<KeyPress>),
     /// Types this text and submits it.
     Text(String),
+    /// Selects an entry of the menu, looks whether it is selected, and presses Enter; or types the
+    /// text of an entry that takes one and submits it.
+    Entry {
+        /// The entry, by its id.
+        id: String,
+        text: Option<String>,
+    },
 }
 
 impl AnswerAction {
@@ -60,6 +72,14 @@ pub enum AnswerError {
         /// How many there were.
         of: usize,
     },
+    /// The entry could not be selected. Enter was not pressed.
+    #[error("entry {entry} of the menu could not be selected; Enter was not pressed")]
+    NotSelected {
+        /// The entry, by its id.
+        entry: String,
+        /// Whether a key was pressed to select it.
+        pressed: bool,
+    },
     /// The keys were pressed, and the agent asks the same as before.
     #[error("the keys were pressed, and the agent still asks the same")]
     StillAsked,
@@ -77,6 +97,7 @@ impl AnswerError {
         match self {
             Self::Stale | Self::Unknown(_) | Self::Ended => false,
             Self::NotTaken { .. } | Self::StillAsked => true,
+            Self::NotSelected { pressed, .. } => *pressed,
             Self::Text(error) => error.was_typed(),
         }
     }
@@ -117,6 +138,8 @@ pub(crate) enum PendingAnswer<R> {
     None,
     /// It waits until its question has settled.
     Held(HeldAnswer<R>),
+    /// Its entry is being selected.
+    Selecting(EntrySelection, R),
     /// Its keys are being pressed.
     Pressing(KeySequence, R),
 }
@@ -136,8 +159,9 @@ pub(crate) struct HeldAnswer<R> {
 pub(crate) enum ShownQuestion<'a> {
     /// This, if anything.
     Asked(Option<&'a ContentDigest>),
-    /// What it asked before the answer, for so long that it counts as asked again.
-    Same,
+    /// This, which it asked before some answer in the same words, for so long that it counts as
+    /// asked again.
+    Again(&'a ContentDigest),
 }
 
 /// What to do about a held answer.
@@ -155,6 +179,8 @@ pub(crate) enum AnswerEffect<R> {
     Press(KeyPress),
     /// Look at the screen again then, if it does not change before.
     Wake(Duration),
+    /// Type this text and submit it, which is the rest of the answer.
+    Type(String, R),
     Ended(R, Result<(), AnswerError>),
 }
 
@@ -164,12 +190,43 @@ impl<R> PendingAnswer<R> {
     }
 
     pub(crate) fn is_pressing(&self) -> bool {
-        matches!(self, Self::Pressing(..))
+        matches!(self, Self::Pressing(..) | Self::Selecting(..))
     }
 
     /// Whether every key of it was pressed. An agent that ends then has taken it.
     pub(crate) fn is_pressed(&self) -> bool {
-        matches!(self, Self::Pressing(keys, _) if keys.next == keys.keys.len())
+        matches!(self, Self::Pressing(keys, _) if keys.is_pressed())
+    }
+
+    /// Goes on selecting the entry of the answer, now that the menu is this one.
+    pub(crate) fn select(
+        &mut self,
+        menu: Option<&ScreenMenu>,
+        now: Duration,
+    ) -> Vec<AnswerEffect<R>> {
+        let Self::Selecting(selection, _) = self else { return Vec::new() };
+        match selection.feed(menu, now) {
+            SelectionStep::Press(key) => {
+                vec![AnswerEffect::Press(key), AnswerEffect::Wake(now + KEY_TIMEOUT)]
+            }
+            SelectionStep::Wait(due) => vec![AnswerEffect::Wake(due)],
+            SelectionStep::Failed(error) => self
+                .abandon()
+                .map(|reply| AnswerEffect::Ended(reply, Err(error)))
+                .into_iter()
+                .collect(),
+            SelectionStep::Selected(keys, text) => {
+                let Some(reply) = self.abandon() else { return Vec::new() };
+                match text {
+                    Some(text) if keys.is_empty() => vec![AnswerEffect::Type(text, reply)],
+                    text => {
+                        *self =
+                            Self::Pressing(KeySequence { text, ..KeySequence::new(keys) }, reply);
+                        Vec::new()
+                    }
+                }
+            }
+        }
     }
 
     /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
@@ -209,6 +266,10 @@ impl<R> PendingAnswer<R> {
                     return effects;
                 }
                 KeyStep::Done => break Ok(()),
+                KeyStep::Type(text) => {
+                    effects.extend(self.abandon().map(|reply| AnswerEffect::Type(text, reply)));
+                    return effects;
+                }
                 KeyStep::Failed(error) => break Err(error),
             }
         };
@@ -221,7 +282,7 @@ impl<R> PendingAnswer<R> {
         match std::mem::replace(self, Self::None) {
             Self::None => None,
             Self::Held(held) => Some(held.reply),
-            Self::Pressing(_, reply) => Some(reply),
+            Self::Selecting(_, reply) | Self::Pressing(_, reply) => Some(reply),
         }
     }
 }
@@ -237,6 +298,8 @@ pub(crate) struct KeySequence {
     pressed: Option<(u64, Duration)>,
     /// What was asked when the last of all was pressed.
     asked: Option<ContentDigest>,
+    /// What is typed when the last key has changed the screen.
+    text: Option<String>,
 }
 
 /// What to do about keys on their way.
@@ -246,6 +309,8 @@ enum KeyStep {
     /// Wait, at most until then.
     Wait(Duration),
     Done,
+    /// All were taken, and this is to be typed.
+    Type(String),
     /// One was not taken.
     Failed(AnswerError),
 }
@@ -254,18 +319,23 @@ impl KeySequence {
     /// Keys that are pressed one by one.
     pub(crate) fn new(keys: Vec<KeyPress>) -> Self {
         let keys = keys.into_iter().map(|key| vec![key]).collect();
-        Self { keys, next: 0, pressed: None, asked: None }
+        Self { keys, next: 0, pressed: None, asked: None, text: None }
     }
 
     /// Keys that are pressed at once.
     pub(crate) fn at_once(keys: Vec<KeyPress>) -> Self {
-        Self { keys: vec![keys], next: 0, pressed: None, asked: None }
+        Self { keys: vec![keys], next: 0, pressed: None, asked: None, text: None }
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.next == self.keys.len() && self.text.is_none()
     }
 
     fn feed(&mut self, screen: u64, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
-        let Some(keys) = self.keys.get(self.next).cloned() else {
+        let keys = self.keys.get(self.next).cloned();
+        if keys.is_none() && self.text.is_none() {
             return self.is_taken(asked, now);
-        };
+        }
         if let Some((before, at)) = self.pressed
             && before == screen
         {
@@ -276,11 +346,14 @@ impl KeySequence {
             let (number, of) = (self.next, self.keys.len());
             return KeyStep::Failed(AnswerError::NotTaken { number, of });
         }
+        let Some(keys) = keys else {
+            return self.text.take().map_or(KeyStep::Done, KeyStep::Type);
+        };
         self.next += 1;
         self.pressed = Some((screen, now));
         self.asked = match asked {
             ShownQuestion::Asked(asked) => asked.cloned(),
-            ShownQuestion::Same => None,
+            ShownQuestion::Again(asked) => Some(asked.clone()),
         };
         KeyStep::Press(keys)
     }
@@ -292,10 +365,12 @@ impl KeySequence {
             ShownQuestion::Asked(asked) if self.asked.is_none() || asked != self.asked.as_ref() => {
                 KeyStep::Done
             }
-            ShownQuestion::Asked(_) if now < due => KeyStep::Wait(due),
-            ShownQuestion::Asked(_) | ShownQuestion::Same => {
+            // It counts as asked again since these keys were pressed.
+            ShownQuestion::Again(asked) if Some(asked) != self.asked.as_ref() => {
                 KeyStep::Failed(AnswerError::StillAsked)
             }
+            _ if now < due => KeyStep::Wait(due),
+            _ => KeyStep::Failed(AnswerError::StillAsked),
         }
     }
 }
@@ -353,7 +428,14 @@ mod tests {
         assert_eq!(answer.feed(2, ShownQuestion::Asked(Some(&asked)), TAKEN_TIMEOUT), failed);
         let mut answer = pressing(&["Enter"]);
         answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
-        assert_eq!(answer.feed(2, ShownQuestion::Same, s(3)), failed);
+        let again = digest("asked again");
+        assert_eq!(answer.feed(2, ShownQuestion::Again(&again), s(3)), failed);
+        // One that counted as asked again before is answered like any other.
+        let mut answer = pressing(&["Enter"]);
+        let wait = AnswerEffect::Wake(s(3) + TAKEN_TIMEOUT);
+        let pressed = answer.feed(2, ShownQuestion::Again(&again), s(3));
+        assert_eq!(pressed, [AnswerEffect::Press(key("Enter")), wait]);
+        assert_eq!(answer.feed(3, GONE, s(4)), [AnswerEffect::Ended("caller", Ok(()))]);
         // Another question is the next one.
         let mut answer = pressing(&["Enter"]);
         answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));

@@ -5,6 +5,7 @@
 //! step; what was typed by then is deleted from the prompt again. Nothing is ever typed twice, and
 //! an agent that asks something is not typed at.
 
+mod draft;
 mod queue;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use coven_model::AgentState;
 
+pub(crate) use draft::draft;
 pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
 
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
@@ -41,6 +43,9 @@ const PROMPT_SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// How long a message that the program put back into its prompt may take to be deleted there.
 const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a message waits for a person who types into the prompt.
+const DRAFT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How programs begin what they show in the place of a long paste: `[Pasted text #1]`, `[Paste #1 -
 /// 65 lines]`.
@@ -146,6 +151,11 @@ pub enum DeliveryError {
     /// An earlier message stands in the prompt again and cannot be deleted. Nothing was typed.
     #[error("an earlier message is back in the prompt and cannot be deleted; nothing was typed")]
     Occupied,
+    /// A person has typed something into the prompt and not submitted it. Nothing was typed.
+    #[error(
+        "“{0}” stands in the prompt and was not submitted; it was left there, and nothing was typed"
+    )]
+    Draft(String),
     /// A step could not be verified.
     #[error("the message was {}, but nothing showed that it was {}", reached.as_done(), missing.as_done())]
     Unverified {
@@ -181,6 +191,8 @@ enum PromptObstacle {
     Leftover,
     /// Another message was typed in the turn that is under way.
     OtherMessage,
+    /// A person has typed something and not submitted it.
+    Draft,
 }
 
 /// What one delivery needs to know about the agent.
@@ -190,6 +202,8 @@ struct PromptView<'a> {
     /// Since when it has shown its prompt, where it has done nothing else yet.
     shown_since: Option<Duration>,
     obstacle: PromptObstacle,
+    /// What a person has typed into the prompt.
+    draft: Option<&'a str>,
     /// The whole screen without spaces and frames.
     screen: &'a str,
     /// The lines around the cursor, the same way.
@@ -230,6 +244,8 @@ struct Delivery {
     answers: bool,
     /// When a leftover was deleted.
     cleared: Option<Duration>,
+    /// Since when it waits for a draft to go.
+    behind_draft: Option<Duration>,
     submission: Submission,
 }
 
@@ -256,6 +272,7 @@ impl Delivery {
             queued: false,
             answers: false,
             cleared: None,
+            behind_draft: None,
             submission: Submission::Due(now),
         }
     }
@@ -331,6 +348,17 @@ impl Delivery {
             _ if self.message.typed => {
                 self.reach(DeliveryStage::Typed, now);
                 self.typed(view, now)
+            }
+            AgentState::Idle | AgentState::Error | AgentState::Working
+                if view.obstacle == PromptObstacle::Draft
+                    && !self.answers
+                    && self.message.proof != DeliveryProof::None =>
+            {
+                let due = *self.behind_draft.get_or_insert(now) + DRAFT_PATIENCE;
+                if now < due {
+                    return DeliveryStep::Wait(due);
+                }
+                DeliveryStep::Failed(DeliveryError::Draft(view.draft.unwrap_or("").to_owned()))
             }
             AgentState::Idle
                 if view.shown_since.is_some_and(|since| now < since + PROMPT_SETTLE_TIME) =>
@@ -437,6 +465,11 @@ impl Delivery {
     /// Whether it stands in the prompt, not submitted.
     fn is_typed_only(&self) -> bool {
         matches!(self.stage, DeliveryStage::Typed | DeliveryStage::Echoed)
+    }
+
+    /// Whether it was typed and its submit is still to come.
+    fn is_about_to_be_submitted(&self) -> bool {
+        self.is_typed_only() && !self.is_submitted()
     }
 
     /// How far it came, where the step to a stage failed. A message that was never written in

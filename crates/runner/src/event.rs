@@ -94,6 +94,13 @@ pub struct ScreenQuestion {
     pub digest: ContentDigest,
 }
 
+impl ScreenQuestion {
+    /// Whether no rule of the adapter knows it, only what means the same in any program.
+    pub fn is_generic(&self) -> bool {
+        coven_adapters::is_generic(&self.rule)
+    }
+}
+
 /// What a subscriber is told.
 #[derive(Clone, Debug)]
 pub enum RunnerUpdate {

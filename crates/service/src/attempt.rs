@@ -172,6 +172,9 @@ fn words(verdict: &AgentVerdict) -> String {
         Source::Signal => format!("the program says so itself by the signal `{rule}`"),
         Source::Title => format!("the rule `{rule}` matched the window title"),
         Source::Screen => format!("the rule `{rule}` matched the screen ({region})"),
+        Source::Generic => format!(
+            "no rule of the adapter knows the screen, but `{rule}` means the same in any program"
+        ),
         Source::Transcript => format!("its output says so (`{rule}`)"),
         Source::Quiet => "nothing was printed for a while".to_owned(),
         Source::Process => "its process started or ended".to_owned(),

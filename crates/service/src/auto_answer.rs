@@ -56,6 +56,11 @@ pub(crate) async fn answer(
     let answers = refused.map_or(0, |refused| refused.answers);
     // What may have been answered already is for a person.
     let pressed = asked.refused.is_some() && refused.is_none_or(|refused| refused.pressed);
+    let is_generic = asked.rule.as_deref().is_some_and(coven_adapters::is_generic);
+    if is_generic {
+        tracing::warn!(intervention = %asked.id, "no rule knows it; a person has to decide");
+        return;
+    }
     if pressed || answers >= MAX_REFUSED_ANSWERS {
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;

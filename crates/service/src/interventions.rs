@@ -71,6 +71,7 @@ impl Service {
         let orchestrator = self.find_intervention(&id).await?;
         let mut decision = InterventionDecision::new(decide.decision, by);
         decision.text = decide.answer;
+        decision.entry = decide.entry;
         decision.why = decide.why.unwrap_or_default();
         let open = orchestrator.interventions().into_iter().find(|asked| asked.id == id);
         // Without a digest it is not known what the user saw.

@@ -24,7 +24,7 @@ impl std::fmt::Debug for Metrics {
 const METADATA: Metadata<'static> = Metadata::new("coven", Level::INFO, None);
 
 /// What each number is.
-const METRIC_DESCRIPTIONS: [(&str, Unit, &str, bool); 14] = [
+const METRIC_DESCRIPTIONS: [(&str, Unit, &str, bool); 15] = [
     ("coven_requests_total", Unit::Count, "Requests by method and status.", true),
     ("coven_request_seconds", Unit::Seconds, "How long requests took.", true),
     ("coven_facts_total", Unit::Count, "Facts that were told, by type.", true),
@@ -45,6 +45,12 @@ const METRIC_DESCRIPTIONS: [(&str, Unit, &str, bool); 14] = [
         "coven_base_dirs",
         Unit::Count,
         "Folders that are kept, by whether they could be opened.",
+        false,
+    ),
+    (
+        "coven_unheard_agents",
+        Unit::Count,
+        "Agents that waited and about which nobody was asked, so far. A defect, if it is not 0.",
         false,
     ),
     ("coven_holders", Unit::Count, "Holders that are followed.", false),

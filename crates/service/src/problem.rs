@@ -228,7 +228,9 @@ fn refused(refused: &RefusalReason) -> ProblemCode {
     match refused {
         RefusalReason::NoSession => ProblemCode::WorkflowNotFound,
         RefusalReason::NoIntervention(_) => ProblemCode::AlreadyDecided,
-        RefusalReason::NotAnOption { .. } | RefusalReason::NeedsText(_) => ProblemCode::BadDecision,
+        RefusalReason::NotAnOption { .. }
+        | RefusalReason::NeedsText(_)
+        | RefusalReason::Entry(_) => ProblemCode::BadDecision,
         RefusalReason::OtherDigest => ProblemCode::StaleDigest,
         RefusalReason::NoTask(_) => ProblemCode::TaskNotFound,
         _ => ProblemCode::NotNow,

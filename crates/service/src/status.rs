@@ -40,6 +40,7 @@ impl Service {
                 limit: load.slots as u64,
             },
             waiting: 0,
+            unheard: 0,
             unattended: self.unattended_jobs().await,
             base_dirs: Vec::new(),
         };
@@ -75,6 +76,7 @@ impl Service {
             }
             if let Some(orchestrator) = base.now() {
                 status.waiting += orchestrator.interventions().len() as u64;
+                status.unheard += orchestrator.unheard_agents();
             }
             status.base_dirs.push(known);
         }
@@ -98,6 +100,7 @@ impl Service {
             metrics.set("coven_jobs", &[("state", name)], number(count));
         }
         metrics.set("coven_interventions_waiting", &[], number(status.waiting));
+        metrics.set("coven_unheard_agents", &[], number(status.unheard));
         metrics.set("coven_holders", &[], number(slots.running));
         metrics.set("coven_memory_bytes", &[], number(status.memory_bytes));
         let closed = status.base_dirs.iter().filter(|base| base.problem.is_some()).count();

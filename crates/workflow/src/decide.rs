@@ -116,6 +116,7 @@ impl DecisionDraft {
             SessionInput::Stale { intervention, reason, pressed } => {
                 self.answer_is_stale(&intervention, reason, pressed);
             }
+            SessionInput::Unheard { job } => self.look_again(job),
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
             SessionInput::Confined { job, confinement } => self.confined(job, *confinement),
@@ -152,10 +153,12 @@ impl DecisionDraft {
             kind,
             reason,
             options: kind.options().to_vec(),
+            rule: None,
             tool: None,
             command: None,
             wrapped: false,
             truncated: false,
+            entries: Vec::new(),
             excerpt: String::new(),
             refused: None,
             digest: None,

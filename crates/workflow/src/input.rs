@@ -93,6 +93,10 @@ pub enum SessionInput {
         usage: TokenUsage,
     },
     TimerFired(JobTimer),
+    /// The agent of this job waits, and nobody was asked: it is to be looked at again.
+    Unheard {
+        job: AttemptId,
+    },
     /// A person or a policy decided an intervention.
     Resolve {
         intervention: InterventionId,

@@ -151,13 +151,14 @@ const open = (item: InterventionItem) => go(toSession(item.workflowId, item.task
 /** Decisions that are under way, so that one press is one decision. */
 const underWay = new Set<string>();
 
-async function take(item: InterventionItem, decision: Choice, answer: string, save = false): Promise<boolean> {
+async function take(item: InterventionItem, decision: Choice, answer: string, save = false, entry?: string): Promise<boolean> {
   if (underWay.has(item.id)) return false;
   underWay.add(item.id);
   try {
     await decide(item, {
       decision,
       ...(answer !== "" && TAKES_TEXT.has(decision) ? { answer } : {}),
+      ...(entry ? { entry } : {}),
       ...(item.digest ? { digest: item.digest } : {}),
       ...(decision === "approve-always" && item.always ? { rule: item.always, ...(save ? { save } : {}) } : {}),
     });
@@ -213,13 +214,26 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
   const takes = item.options.filter((option) => TAKES_TEXT.has(option));
   const plain = item.options.filter((option) =>
     !NEEDS_TEXT.has(option) && (option !== "approve-always" || item.always));
-  const texts = item.options.filter((option) => NEEDS_TEXT.has(option));
+  // An approval has words of its own for its entries.
+  const entries = item.kind === "approval" ? [] : (item.entries ?? []);
+  const ownText = entries.find((entry) => entry.takesText);
+  const texts = item.options.filter((option) =>
+    NEEDS_TEXT.has(option) && (option !== "answer" || entries.length === 0 || ownText));
+  const takesText = takes.length > 0 && (entries.length === 0 || texts.length > 0);
 
   const press = (choice: Choice) => {
     if (!mayDecide() || busy || unseen(choice)) return;
     if (NEEDS_TEXT.has(choice) && text.trim() === "") return;
     if (choice === "approve-always") return onRule(true);
     send(choice, false);
+  };
+  const pick = (entry: string) => {
+    if (!mayDecide() || busy) return;
+    setBusy(true);
+    void take(item, "answer", "", false, entry).then((done) => {
+      setBusy(false);
+      if (done) onDecide();
+    });
   };
   const makeRule = (save: boolean) => {
     if (mayDecide() && !busy && !unseen("approve-always") && mayRule()) send("approve-always", save);
@@ -253,6 +267,9 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
       </div>
       <p class="card-reason">{item.reason}</p>
       {item.excerpt && <pre class={`excerpt${item.kind === "approval" ? " excerpt-whole" : ""}${below ? " excerpt-short" : ""}`} ref={excerpt} onScroll={look} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {item.refused && (
+        <p class="unseen"><Warn size={13} /> <span>The last answer did not reach the agent: {item.refused}</span></p>
+      )}
       {item.kind === "approval" && item.truncated && (
         <p class="unseen muted"><Warn size={13} /> <span>A part of this is not on the agent's screen. Open its terminal and answer there.</span></p>
       )}
@@ -265,15 +282,19 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
         </p>
       )}
       <div class={`card-actions${locked ? " locked" : ""}`}>
+        {entries.filter((entry) => !entry.takesText).map((entry) => (
+          <button key={entry.id} type="button" disabled={busy || item.truncated === true} aria-disabled={locked}
+            data-entry={entry.id} onClick={() => pick(entry.id)}>{entry.id}. {entry.label}</button>
+        ))}
         {plain.map((choice, at) => (
           <button key={choice} type="button" disabled={busy || unseen(choice)} aria-disabled={locked}
-            class={at === 0 ? "primary" : choice === "abort" || choice === "stop" ? "danger-quiet" : ""}
+            class={at === 0 && entries.length === 0 ? "primary" : choice === "abort" || choice === "stop" ? "danger-quiet" : ""}
             title={MEANING[choice]} data-choice={choice} onClick={() => press(choice)}>
             {CHOICE[choice]}
             {current && SHOWN_KEYS[choice] && <kbd aria-hidden="true">{SHOWN_KEYS[choice]}</kbd>}
           </button>
         ))}
-        {takes.length > 0 && (
+        {takesText && (
           <form class="card-answer" onSubmit={(event) => {
             event.preventDefault();
             const first = texts[0];
@@ -281,7 +302,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
           }}>
             <input value={text} onInput={(event) => setText(event.currentTarget.value)} autoComplete="off"
               aria-label={texts.length > 0 ? "Your answer" : "A text that goes along"}
-              placeholder={texts[0] === "send" ? "Message to the agent" : texts.length > 0 ? "Answer in words" : "Reason, if you like"} />
+              placeholder={ownText ? ownText.label : texts[0] === "send" ? "Message to the agent" : texts.length > 0 ? "Answer in words" : "Reason, if you like"} />
             {texts.map((choice) => (
               <button key={choice} type="submit" disabled={busy || text.trim() === ""} aria-disabled={locked}
                 data-choice={choice} title={MEANING[choice]}>{CHOICE[choice]}</button>

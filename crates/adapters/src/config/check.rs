@@ -26,6 +26,14 @@ pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> 
     for approval in items(file, "approvals") {
         check.approval(approval);
     }
+    for key in ["row", "text"] {
+        if let Some(pattern) = file.get("entries").and_then(|node| node.get(key)) {
+            check.pattern(pattern, "");
+        }
+    }
+    if let Some(keys) = file.get("entries").and_then(|node| node.get("textKeys")) {
+        check.keys(keys);
+    }
     for volatile in items(file, "volatile") {
         check.pattern(volatile, "");
     }

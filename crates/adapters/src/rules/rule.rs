@@ -1,10 +1,12 @@
 //! One rule, and how it is applied to a screen.
 
+use std::ops::Range;
+
 use coven_model::AskedAction;
 use regex::Regex;
 
 use super::compile::{RuleError, compile, with_inline_flags};
-use super::{LineView, ScreenRegion, kind_by_name, view};
+use super::{LineView, ScreenMenu, ScreenRegion, kind_by_name, view};
 use crate::config::{CursorRule, MatchKind, StateRule};
 use crate::sniffer::AskedLine;
 
@@ -46,8 +48,12 @@ pub(crate) struct RuleHit {
     pub(crate) excerpt: Vec<String>,
     /// The line with which such a question begins is not on the screen.
     pub(crate) begins_above: bool,
+    /// The lines of the screen that the question takes.
+    pub(super) lines: Range<usize>,
     /// What an approval asks leave for.
     pub(crate) action: AskedAction,
+    /// The menu of the question.
+    pub(crate) menu: Option<ScreenMenu>,
     /// For a rule that goes by lines: the words of the line up to the end of what was found, and
     /// where it stands.
     pub(crate) asked_line: Option<(AskedLine, LinePlace)>,
@@ -122,9 +128,11 @@ impl CompiledRule {
         Some(RuleHit {
             rule: index,
             line: text.lines[text.most_telling_line(found)].trim().to_owned(),
-            excerpt: lines.map(|line| view.line(line).to_owned()).collect(),
+            excerpt: lines.clone().map(|line| view.line(line).to_owned()).collect(),
+            lines,
             begins_above: self.begins.is_some() && begin.is_none(),
             action: AskedAction::default(),
+            menu: None,
             asked_line,
         })
     }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use coven_terminal::snapshot::ScreenSnapshot;
+use coven_terminal::screen::ScreenCursor;
+use coven_terminal::snapshot::{CellStyle, ScreenSnapshot};
 
 use super::ScreenRegion;
 use crate::sniffer::AskedLine;
@@ -15,7 +16,9 @@ const BLANKS: [char; 3] = [' ', '\t', '\r'];
 #[derive(Debug)]
 pub struct LineView<'a> {
     lines: Vec<ViewLine<'a>>,
-    cursor: Option<(u16, bool)>,
+    cursor: Option<ScreenCursor>,
+    /// Where the styles stand.
+    snapshot: Option<&'a ScreenSnapshot>,
     /// The line of a question that was answered.
     answered: Option<AskedLine>,
     /// How many rows have left the screen at its top.
@@ -46,10 +49,10 @@ impl<'a> LineView<'a> {
             .lines()
             .map(|line| ViewLine { text: trimmed(line.text), rows: line.rows })
             .collect();
-        let cursor = snapshot.cursor();
         Self {
             lines,
-            cursor: Some((cursor.row, cursor.visible)),
+            cursor: Some(snapshot.cursor()),
+            snapshot: Some(snapshot),
             answered: None,
             scrolled: snapshot.scrolled(),
         }
@@ -65,7 +68,7 @@ impl<'a> LineView<'a> {
                 rows: row..row + 1,
             })
             .collect();
-        Self { lines, cursor: None, answered: None, scrolled: 0 }
+        Self { lines, cursor: None, snapshot: None, answered: None, scrolled: 0 }
     }
 
     /// The same, where the line of a question was answered: it is not asked any more once the cursor
@@ -81,26 +84,55 @@ impl<'a> LineView<'a> {
 
     /// Whether this line of a question was answered and the cursor has left it.
     pub(super) fn is_answered(&self, asked: &AskedLine, line: usize) -> bool {
-        let below = |(row, _): (u16, bool)| {
-            self.lines.get(line).is_some_and(|line| usize::from(row) >= line.rows.end)
+        let below = |cursor: ScreenCursor| {
+            self.lines.get(line).is_some_and(|line| usize::from(cursor.row) >= line.rows.end)
         };
         self.answered.as_ref() == Some(asked) && self.cursor.is_none_or(below)
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.
     pub(super) fn cursor_visible(&self) -> Option<bool> {
-        self.cursor.map(|(_, visible)| visible)
+        self.cursor.map(|cursor| cursor.visible)
+    }
+
+    /// The line of the cursor and the column in it. A text has its cursor at the end.
+    pub(super) fn cursor_line(&self) -> Option<(usize, usize)> {
+        let Some(cursor) = self.cursor else {
+            let last = self.lines.len().checked_sub(1)?;
+            return Some((last, usize::MAX));
+        };
+        let row = usize::from(cursor.row);
+        let at = self.lines.iter().position(|line| line.rows.contains(&row))?;
+        let columns = self.snapshot.map_or(0, |snapshot| usize::from(snapshot.size().columns));
+        let above = row - self.lines[at].rows.start;
+        Some((at, above * columns + usize::from(cursor.column)))
+    }
+
+    /// How many lines there are up to the last that is not empty.
+    pub(super) fn end(&self) -> usize {
+        self.lines.iter().rposition(|line| !line.text.is_empty()).map_or(0, |last| last + 1)
+    }
+
+    /// How a line looks at one column of its first row.
+    pub(super) fn style(&self, line: usize, column: usize) -> CellStyle {
+        let row =
+            self.snapshot.and_then(|snapshot| snapshot.rows().get(self.lines[line].rows.start));
+        let runs = row.map_or(&[][..], |row| row.runs());
+        let here = |begin: u16, length: u16| {
+            (usize::from(begin)..usize::from(begin) + usize::from(length)).contains(&column)
+        };
+        let run = runs.iter().find(|run| here(run.column, run.length));
+        run.map(|run| run.style.clone()).unwrap_or_default()
     }
 
     pub(super) fn region(&self, region: ScreenRegion) -> RegionText<'_> {
-        let end =
-            self.lines.iter().rposition(|line| !line.text.is_empty()).map_or(0, |last| last + 1);
+        let end = self.end();
         let range = match region {
             ScreenRegion::Screen => 0..end,
             ScreenRegion::Tail(lines) => end.saturating_sub(usize::from(lines))..end,
             ScreenRegion::Head(lines) => 0..end.min(usize::from(lines)),
             ScreenRegion::Cursor(lines) => {
-                let row = self.cursor.map_or(usize::MAX, |(row, _)| usize::from(row));
+                let row = self.cursor.map_or(usize::MAX, |cursor| usize::from(cursor.row));
                 let at = self.lines.iter().position(|line| line.rows.contains(&row));
                 let last = at.map_or(self.lines.len(), |at| at + 1);
                 last.saturating_sub(usize::from(lines))..last

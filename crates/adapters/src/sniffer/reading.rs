@@ -11,7 +11,9 @@ use coven_terminal::signals::{ProgramState, ProgramStatus};
 use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
-use crate::rules::{CompiledRule, LinePlace, LineView, RuleHit, ScreenRules};
+use crate::rules::{
+    CompiledRule, GenericHit, LinePlace, LineView, RuleHit, ScreenMenu, ScreenRules,
+};
 
 /// How much of the screen belongs to a question that no rule knows.
 const UNKNOWN_QUESTION_LINES: u16 = 15;
@@ -28,6 +30,13 @@ const UNKNOWN_AFTER: Duration = Duration::from_millis(600);
 /// How long an announced question may take to be painted, on a machine that is busy. After that
 /// what is on the screen is the question.
 const ANNOUNCED_PAINT_TIME: Duration = Duration::from_secs(2);
+
+/// How long a screen that no rule knows must show a question before it counts: longer than a program
+/// takes to paint what a rule does know.
+const GENERIC_AFTER: Duration = Duration::from_secs(1);
+
+/// The same after an answer: a menu may stay while the program acts on what was chosen.
+const GENERIC_AGAIN_AFTER: Duration = Duration::from_secs(4);
 
 /// How long the screen must say idle, where the screen is all there is, before work counts as
 /// done: between two steps programs show an empty prompt for a moment.
@@ -76,6 +85,8 @@ pub(super) struct StateReading {
     pub(super) action: AskedAction,
     /// Where the question is a line: which one, and where it stands.
     pub(super) line: Option<(AskedLine, LinePlace)>,
+    /// The menu of the question.
+    pub(super) menu: Option<ScreenMenu>,
     /// When the source said so, where it says by itself when.
     pub(super) told_at: Option<Duration>,
     pub(super) since: Duration,
@@ -125,8 +136,13 @@ impl StateReading {
         }
         match shown {
             Some(hit) => Self::of_hit(rules, view, hit, errors),
-            None => Self::unknown(),
+            None => Self::unexplained(rules, view),
         }
+    }
+
+    /// No rule of the adapter knows what the screen shows.
+    fn unexplained(rules: &ScreenRules, view: &LineView<'_>) -> Self {
+        rules.generic(view).map_or_else(Self::unknown, Self::of_generic)
     }
 
     /// Whether it says that the agent has done what it was told.
@@ -182,15 +198,9 @@ impl StateReading {
             rule: "osc7501".to_owned(),
             region: "signal".to_owned(),
             text: status_text(&status.value),
-            excerpt: Vec::new(),
-            action: AskedAction::default(),
-            line: None,
             told_at: Some(status.since),
-            since: Duration::ZERO,
             weak: false,
-            resting: false,
-            unpainted: false,
-            conflicts: Vec::new(),
+            ..Self::unknown()
         };
         match state {
             AgentState::Awaiting => reading.find_question(rules, view),
@@ -208,21 +218,13 @@ impl StateReading {
     ) -> Self {
         let (kind, text) = &title.value;
         let mut reading = Self {
-            state: AgentState::Unknown,
-            kind: None,
             source: EvidenceSource::Title,
             rule: "title".to_owned(),
             region: "title".to_owned(),
             text: shortened(text),
-            excerpt: Vec::new(),
-            action: AskedAction::default(),
-            line: None,
             told_at: Some(title.since),
-            since: Duration::ZERO,
             weak: false,
-            resting: false,
-            unpainted: false,
-            conflicts: Vec::new(),
+            ..Self::unknown()
         };
         match kind.agent_state() {
             Some((AgentState::Idle, _)) => {
@@ -232,6 +234,11 @@ impl StateReading {
                 }
                 reading.state = AgentState::Idle;
                 reading.unpainted = rules.hides_prompt(view);
+                if reading.unpainted
+                    && let Some(hit) = rules.generic(view)
+                {
+                    return Self::of_generic(hit).against(Some(reading));
+                }
                 reading.find_error(rules, view, errors);
             }
             Some((state, kind)) => {
@@ -247,7 +254,7 @@ impl StateReading {
                     |rule: &CompiledRule| rule.kind.awaits() || rule.kind == MatchKind::Idle;
                 return match rules.first(view, rests) {
                     Some(hit) => Self { resting: true, ..Self::of_hit(rules, view, hit, errors) },
-                    None => Self::unknown(),
+                    None => Self::unexplained(rules, view),
                 };
             }
         }
@@ -280,12 +287,23 @@ impl StateReading {
             excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
             action: hit.action,
             line: hit.asked_line,
-            told_at: None,
-            since: Duration::ZERO,
-            weak: true,
-            resting: false,
-            unpainted: false,
-            conflicts: Vec::new(),
+            menu: hit.menu,
+            ..Self::unknown()
+        }
+    }
+
+    /// What the screen asks in a way that means the same in any program. Nothing else is known of
+    /// it.
+    fn of_generic(hit: GenericHit) -> Self {
+        Self {
+            state: AgentState::Awaiting,
+            kind: Some(AwaitingKind::Choice),
+            source: EvidenceSource::Generic,
+            rule: hit.rule.to_owned(),
+            text: shortened(&hit.line),
+            excerpt: hit.excerpt,
+            menu: hit.menu,
+            ..Self::unknown()
         }
     }
 
@@ -310,10 +328,14 @@ impl StateReading {
             self.excerpt = hit.excerpt;
             self.action = hit.action;
             self.line = hit.asked_line;
+            self.menu = hit.menu;
         }
         if self.excerpt.is_empty() {
-            self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
             self.unpainted = true;
+            match rules.generic(view) {
+                Some(hit) => (self.excerpt, self.menu) = (hit.excerpt, hit.menu),
+                None => self.excerpt = view.tail(UNKNOWN_QUESTION_LINES),
+            }
         }
     }
 
@@ -328,6 +350,7 @@ impl StateReading {
             excerpt: Vec::new(),
             action: AskedAction::default(),
             line: None,
+            menu: None,
             told_at: None,
             since: Duration::ZERO,
             weak: true,
@@ -386,6 +409,10 @@ impl StateReading {
             matches!(before, AgentState::Working | AgentState::Idle | AgentState::Error);
         match self.state {
             AgentState::Awaiting if self.unpainted => ANNOUNCED_PAINT_TIME,
+            AgentState::Awaiting if self.source == EvidenceSource::Generic && answered => {
+                GENERIC_AGAIN_AFTER
+            }
+            AgentState::Awaiting if self.source == EvidenceSource::Generic => GENERIC_AFTER,
             AgentState::Awaiting => Duration::ZERO,
             // Some say that they are ready before there is a prompt to type into.
             AgentState::Idle if self.unpainted && !had_prompt => STARTING_FOR,

@@ -1,6 +1,7 @@
 //! The sniffer alone: no adapter, no process, no clock.
 
 mod answered;
+mod generic;
 
 use std::sync::Arc;
 use std::time::Duration;

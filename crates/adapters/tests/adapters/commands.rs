@@ -17,10 +17,21 @@ const PAUSE: f64 = 0.3;
 
 /// Every approval of a recording, each once.
 fn approvals(cast: &Cast) -> Vec<AskedAction> {
+    let mut found = Vec::new();
+    for_each_question(cast, |sniffer| {
+        if sniffer.verdict().kind == Some(AwaitingKind::Approval) {
+            found.push(sniffer.asked_action());
+        }
+    });
+    found
+}
+
+/// Looks at every question of a recording, each once.
+fn for_each_question(cast: &Cast, mut look: impl FnMut(&ScreenSniffer)) {
     let mut screen = Screen::new(GridSize::new(cast.size.0, cast.size.1));
     screen.set_replies(false);
     let mut sniffer = ScreenSniffer::new(casts::rules(&cast.kind));
-    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    let mut seen = BTreeSet::new();
     for (index, event) in cast.events.iter().enumerate() {
         let now = Duration::from_secs_f64(event.time);
         match &event.data {
@@ -38,22 +49,39 @@ fn approvals(cast: &Cast) -> Vec<AskedAction> {
         }
         sniffer.read_screen(&screen.snapshot(), now);
         sniffer.tick(Duration::from_secs_f64(next));
-        let verdict = sniffer.verdict();
-        if verdict.kind == Some(AwaitingKind::Approval)
-            && verdict.digest.is_some()
-            && seen.insert(sniffer.excerpt().join("\n"))
-        {
-            found.push(sniffer.asked_action());
+        if sniffer.verdict().digest.is_some() && seen.insert(sniffer.excerpt().join("\n")) {
+            look(&sniffer);
         }
     }
-    found
+}
+
+/// Spec: AD.2.1
+#[test]
+fn the_menus_of_all_recorded_questions_are_read_exactly() {
+    let mut all = BTreeSet::new();
+    for cast in casts::all() {
+        for_each_question(&cast, |sniffer| {
+            let mut line = format!("{} {}:", cast.kind, sniffer.verdict().evidence.rule);
+            let Some(menu) = sniffer.menu() else {
+                all.insert(format!("{line} no menu"));
+                return;
+            };
+            for (index, entry) in menu.entries.iter().enumerate() {
+                let mark = if index == menu.selected { "*" } else { "" };
+                let text = if entry.takes_text { " (text)" } else { "" };
+                write!(line, " [{mark}{}: {}{text}]", entry.id, entry.label).unwrap();
+            }
+            all.insert(line);
+        });
+    }
+    insta::assert_snapshot!(all.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
 #[test]
 fn the_commands_of_all_recorded_approvals_are_read_exactly() {
     let mut all = String::new();
     for cast in casts::all() {
-        for AskedAction { tool, command, wrapped, truncated } in approvals(&cast) {
+        for AskedAction { tool, command, wrapped, truncated, .. } in approvals(&cast) {
             let (kind, name) = (&cast.kind, &cast.name);
             let tool = tool.as_deref().unwrap_or("?");
             let marks = [(wrapped, " wrapped"), (truncated, " truncated")];

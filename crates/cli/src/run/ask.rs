@@ -140,6 +140,10 @@ impl QuestionPrompt {
                 lines.push(format!("  {} {part}", paint.dim("│")));
             }
         }
+        if let Some(refused) = question::refused(asked) {
+            let refused = output::wrapped(&format!("  {refused}"), columns - 1, 2);
+            lines.extend(refused.lines().map(|line| paint.red(line)));
+        }
         if let Some((rule, _)) = &self.rule {
             lines.push("  approve always makes this rule, for the rest of the session:".to_owned());
             for line in output::clean(&rule_text(rule)).lines() {
@@ -291,6 +295,13 @@ impl QuestionPrompt {
         open: usize,
         key: char,
     ) -> AskAction {
+        if let Some(entry) = question::entries(asked).find(|entry| entry.id == key.to_string()) {
+            if !entry.takes_text {
+                return AskAction::Decide(InterventionChoice::Answer, Some(entry.id.clone()));
+            }
+            self.typing = Some((InterventionChoice::Answer, String::new()));
+            return AskAction::Nothing;
+        }
         if let Some(choice) = asked.options.iter().find(|choice| question::key(**choice) == key) {
             if question::text(*choice) == TextRequirement::None {
                 return AskAction::Decide(*choice, None);
@@ -365,8 +376,10 @@ fn keys(
     let choice = |choice: &InterventionChoice| {
         key(&question::key(*choice).to_string(), question::words(*choice))
     };
+    let entries = question::entries(asked).filter(|entry| entry.id.len() == 1);
     let mut all: Vec<(usize, String)> =
-        asked.options.iter().filter(|choice| can_decide(**choice)).map(choice).collect();
+        entries.map(|entry| key(&entry.id, &output::one_line(&entry.label))).collect();
+    all.extend(asked.options.iter().filter(|choice| can_decide(**choice)).map(choice));
     if has_terminal(task) {
         all.push(key("o", "open its terminal"));
     }

@@ -177,6 +177,9 @@ pub struct InterventionDecision {
     /// The text that goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// The entry of the menu that is chosen, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
     /// How a standard handler would answer, where one decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<HandlerName>,
@@ -205,7 +208,15 @@ pub struct SessionRule {
 impl InterventionDecision {
     /// A decision with neither text nor reason.
     pub fn new(choice: InterventionChoice, by: impl Into<String>) -> Self {
-        Self { choice, text: None, handler: None, by: by.into(), why: String::new(), rule: None }
+        Self {
+            choice,
+            text: None,
+            entry: None,
+            handler: None,
+            by: by.into(),
+            why: String::new(),
+            rule: None,
+        }
     }
 
     /// The same with a text.

@@ -15,7 +15,8 @@ pub(super) fn decide(
     automatic: bool,
     question: &coven_runner::ScreenQuestion,
 ) -> QuestionRuling {
-    if policies.unreadable {
+    // What is known of no program, only of all of them, is for a person.
+    if policies.unreadable || question.is_generic() {
         return QuestionRuling::AskPerson;
     }
     match decision(policies, adapter, automatic, question) {
@@ -67,6 +68,9 @@ pub(super) fn action(decision: &InterventionDecision) -> AnswerAction {
     // the session is remembered by the session, and the agent is told a plain yes.
     if decision.rule.is_some() {
         return AnswerAction::Choose(InterventionChoice::Approve);
+    }
+    if let Some(id) = &decision.entry {
+        return AnswerAction::Entry { id: id.clone(), text: decision.text.clone() };
     }
     match (decision.choice, &decision.text) {
         (InterventionChoice::Answer, Some(text)) => AnswerAction::Text(text.clone()),

@@ -262,6 +262,38 @@ async fn a_message_that_does_not_arrive_ends_no_agent_and_can_be_sent_again() {
     nothing_left(&id, &view);
 }
 
+/// What a person has typed and not submitted is neither sent along nor lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_draft_in_the_prompt_is_kept_and_said() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let text = stage(&[json!({"id": "talk", "adapter": "demo", "prompt": "say hello"})]);
+    let (id, mut events) = start(&base, &orchestrator, &text).await;
+    assert_eq!(intervention(&mut events).await.kind, InterventionKind::EndedTurn);
+    let agent = orchestrator.agent(&id, &task("talk")).unwrap();
+    agent.write(b"say a thought of mine".to_vec()).await;
+    let sent = orchestrator.send(&id, &task("talk"), "say two", "a test").await;
+    let Err(RequestError::MessageHeld { intervention: held, reason }) = sent else {
+        panic!("{sent:?}")
+    };
+    assert!(reason.contains("“say a thought of mine” stands in the prompt"), "{reason}");
+    let asked = intervention(&mut events).await;
+    assert_eq!((asked.kind, &asked.id), (InterventionKind::UndeliveredMessage, &held));
+    // The person sends it, and then the message goes out.
+    agent.write(b"\r".to_vec()).await;
+    let retry = InterventionDecision::new(InterventionChoice::Retry, "a test");
+    orchestrator.answer(&held, retry, None).await.unwrap();
+    let mut shown = String::new();
+    while !shown.contains("● two") {
+        shown = intervention(&mut events).await.excerpt;
+    }
+    assert_eq!(shown.matches("> say two\n").count(), 1, "{shown}");
+    assert_eq!(shown.matches("> say a thought of mine\n").count(), 1, "{shown}");
+    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    nothing_left(&id, &view);
+}
+
 /// One queue and one order, however the agent toggles between work and rest.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_arrive_once_and_in_the_order_they_were_sent() {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Base, end, intervention, nothing_left};
 
 /// An adapter in the plain form, for a program of one line that asks and writes down what it reads.
-fn adapter(base: &Base, program: &str, states: &Value, handlers: &[&str]) {
+pub(crate) fn adapter(base: &Base, program: &str, states: &Value, handlers: &[&str]) {
     let folder = base.path().join("config/adapters/asker");
     std::fs::create_dir_all(&folder).unwrap();
     let config = json!({
@@ -22,18 +22,18 @@ fn adapter(base: &Base, program: &str, states: &Value, handlers: &[&str]) {
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
 }
 
-async fn open(base: &Base) -> Orchestrator {
+pub(crate) async fn open(base: &Base) -> Orchestrator {
     let mut options = base.options();
     options.config_dir = Some(base.path().join("config"));
     Orchestrator::open(options).await.unwrap()
 }
 
-fn task(auto: bool) -> String {
+pub(crate) fn task(auto: bool) -> String {
     let task = json!({"id": "ask", "adapter": "asker", "autoApprove": auto});
     json!({"id": "asks", "stages": [{"id": "s", "tasks": [task]}]}).to_string()
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 

@@ -22,6 +22,7 @@ mod killed;
 mod library;
 mod links;
 mod loops;
+mod menus;
 mod missing;
 mod purge;
 mod recovery;

@@ -124,6 +124,7 @@ pub(crate) async fn end(orchestrator: &Orchestrator, id: &SessionId) -> SessionV
     let waited = tokio::time::timeout(DEADLINE, controller.wait(false)).await;
     let view = controller.snapshot().view().cloned().unwrap();
     assert!(waited.is_ok(), "the session never ended: {view:#?}");
+    assert_eq!(orchestrator.unheard_agents(), 0, "an agent waited and nobody was asked");
     view
 }
 

@@ -8,7 +8,13 @@ use crate::{AgentQuestion, EffectivePolicies};
 
 fn asked(command: &str) -> AskedAction {
     let command = Some(command.to_owned());
-    AskedAction { tool: Some("shell".to_owned()), command, wrapped: false, truncated: false }
+    AskedAction {
+        tool: Some("shell".to_owned()),
+        command,
+        wrapped: false,
+        truncated: false,
+        entries: Vec::new(),
+    }
 }
 
 fn rule(command: &str) -> SessionRule {

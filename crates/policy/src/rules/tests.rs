@@ -17,8 +17,13 @@ fn user(rules: &str) -> EffectivePolicies {
     EffectivePolicies { user: Some(policy(rules)), ..EffectivePolicies::default() }
 }
 
-const NOTHING_KNOWN: AskedAction =
-    AskedAction { tool: None, command: None, wrapped: false, truncated: false };
+const NOTHING_KNOWN: AskedAction = AskedAction {
+    tool: None,
+    command: None,
+    wrapped: false,
+    truncated: false,
+    entries: Vec::new(),
+};
 
 const APPROVAL: AgentQuestion<'static> = AgentQuestion {
     adapter: "claude",

@@ -24,6 +24,8 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
         wrapped: false,
         truncated: false,
         excerpt: excerpt.to_owned(),
+        rule: None,
+        entries: Vec::new(),
         refused: None,
         digest: None,
         created_at: Timestamp::default(),

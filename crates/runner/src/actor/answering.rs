@@ -9,8 +9,8 @@ use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
 use super::{OutputReading, RunnerActor};
 use crate::answer::{
-    self, AnswerAction, AnswerEffect, AnswerError, HeldAnswer, KeySequence, PendingAnswer, Release,
-    ShownQuestion,
+    self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, HeldAnswer, KeySequence,
+    PendingAnswer, Release, ShownQuestion,
 };
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
@@ -69,6 +69,13 @@ impl RunnerActor {
             AnswerAction::Text(text) => {
                 return terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
             }
+            AnswerAction::Entry { id, text } => {
+                let keys = config.entries.as_ref().map_or(&[][..], |entries| &entries.text_keys);
+                let keys = coven_adapters::adapter::keys(keys);
+                let selection = EntrySelection::new(id, text, keys);
+                terminal.answer = PendingAnswer::Selecting(selection, reply);
+                return self.press_keys(&snapshot, now);
+            }
         };
         match keys {
             Err(error) => reply.end(Err(error)),
@@ -100,13 +107,15 @@ impl RunnerActor {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
         let asked = terminal.sniffer.verdict().digest.clone();
-        let shown = if terminal.sniffer.question_is_repeated() {
-            ShownQuestion::Same
-        } else {
-            ShownQuestion::Asked(asked.as_ref())
+        let shown = match &asked {
+            Some(asked) if terminal.sniffer.question_is_repeated() => ShownQuestion::Again(asked),
+            asked => ShownQuestion::Asked(asked.as_ref()),
         };
-        for effect in terminal.answer.feed(snapshot.hash(), shown, now) {
+        let mut effects = terminal.answer.select(terminal.sniffer.menu(), now);
+        effects.extend(terminal.answer.feed(snapshot.hash(), shown, now));
+        for effect in effects {
             match effect {
+                AnswerEffect::Type(text, reply) => self.type_answer(text, reply, now),
                 AnswerEffect::Press(key) => self.write(&key.encode(modes)),
                 AnswerEffect::Wake(due) => self.wake_at(due),
                 AnswerEffect::Ended(reply, result) => {
@@ -115,6 +124,15 @@ impl RunnerActor {
                 }
             }
         }
+    }
+
+    /// Types the text that is the rest of an answer.
+    fn type_answer(&mut self, text: String, reply: AnswerReply, now: Duration) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else {
+            return reply.end(Err(AnswerError::Ended));
+        };
+        terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
+        terminal.wake_at(now);
     }
 
     /// An answer is over. What is asked now is another question, and is reported as one.

@@ -62,6 +62,7 @@ pub(crate) struct ActorHandle {
     first: Arc<Mutex<Option<RunnerSubscription>>>,
     pub(crate) verdict: watch::Receiver<AgentVerdict>,
     pub(crate) since: watch::Receiver<Timestamp>,
+    pub(crate) unexplained: watch::Receiver<bool>,
     outcome: watch::Receiver<Option<JobOutcome>>,
 }
 
@@ -73,6 +74,7 @@ impl ActorHandle {
             first: Arc::new(Mutex::new(Some(published.events.subscribe()))),
             verdict: published.verdict.subscribe(),
             since: published.since.subscribe(),
+            unexplained: published.unexplained.subscribe(),
             outcome: published.outcome.subscribe(),
         }
     }

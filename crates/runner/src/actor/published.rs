@@ -18,6 +18,8 @@ pub(super) struct PublishedState {
     /// Since when the agent does what the verdict says.
     pub(super) since: watch::Sender<Timestamp>,
     pub(super) outcome: watch::Sender<Option<JobOutcome>>,
+    /// Whether it was told that nobody knows what the agent does.
+    pub(super) unexplained: watch::Sender<bool>,
 }
 
 impl PublishedState {
@@ -27,6 +29,7 @@ impl PublishedState {
             verdict: watch::Sender::new(verdict),
             since: watch::Sender::new(mark::now()),
             outcome: watch::Sender::new(None),
+            unexplained: watch::Sender::new(false),
         }
     }
 
@@ -39,6 +42,7 @@ impl PublishedState {
         if let Some(since) = since {
             self.since.send_replace(since);
         }
+        self.unexplained.send_replace(false);
         self.verdict.send_replace(verdict.clone());
         self.tell(RunnerEvent::State(verdict));
     }

@@ -41,6 +41,7 @@ pub(crate) struct TerminalReader {
     pub(super) inputs: TaskInputs,
     pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
+    pub(super) keyboard: PersonKeyboard,
     /// When to look at the screen again for a delivery or an answer.
     pub(super) wake: Option<Duration>,
     pub(super) unsaved: UnsavedOutput,
@@ -49,6 +50,17 @@ pub(crate) struct TerminalReader {
     /// The size to go back to, and when, after another one made the agent paint its screen anew.
     pub(super) repaint: Option<(GridSize, Duration)>,
     pub(super) history: AgentHistory,
+}
+
+/// What a person types.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct PersonKeyboard {
+    /// Whether a person may have typed something, so that a draft may stand in the prompt.
+    pub(super) was_used: bool,
+    /// Keys that wait for a message to be submitted.
+    pub(super) held: Vec<u8>,
+    /// When they are written at the latest.
+    pub(super) due: Option<Duration>,
 }
 
 /// The inputs of a task, which are sent one by one.
@@ -187,6 +199,7 @@ impl AgentReader {
         let history = AgentHistory::new(past.last);
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;
+        terminal.keyboard.was_used = true;
         if past.worked {
             terminal.turn = PendingTurn::Working;
         }
@@ -241,6 +254,7 @@ impl TerminalReader {
             inputs: TaskInputs::None,
             turn: PendingTurn::None,
             prompt: PromptAge::Starting,
+            keyboard: PersonKeyboard::default(),
             wake: None,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             resizes: 0,

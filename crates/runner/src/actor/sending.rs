@@ -10,7 +10,7 @@ use coven_terminal::snapshot::ScreenSnapshot;
 use super::RunnerActor;
 use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
 use crate::answer::AnswerError;
-use crate::delivery::{AgentPrompt, DeliveryEffect, DeliveryError, Message, squeeze};
+use crate::delivery::{AgentPrompt, DeliveryEffect, DeliveryError, Message, draft, squeeze};
 use crate::event::RunnerEvent;
 use crate::outcome;
 
@@ -35,9 +35,11 @@ impl RunnerActor {
         }
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let (line, prompt) = prompt_of(snapshot);
+        let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
         let agent = AgentPrompt {
             state: terminal.sniffer.verdict().state,
             shown_since: terminal.prompt.shown_since(),
+            draft: draft.as_deref(),
             screen: &squeeze(&snapshot.text()),
             line: &line,
             prompt: &prompt,

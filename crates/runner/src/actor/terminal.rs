@@ -30,6 +30,12 @@ const CLEAR_SCREEN: &[u8] = b"\x18\x1b[H\x1b[2J";
 /// How long between two keys that must not become one: programs wait a moment after Escape.
 const KEY_INTERVAL: Duration = Duration::from_millis(80);
 
+/// How long a person's keys wait for a message to be submitted.
+const MAX_KEY_HOLD: Duration = Duration::from_secs(2);
+
+/// The byte of Ctrl+C, which waits for nothing.
+const CTRL_C: u8 = 3;
+
 impl RunnerActor {
     pub(super) fn request(&mut self, request: Request) {
         match request {
@@ -44,16 +50,16 @@ impl RunnerActor {
                 let typed = self.key_modes().ok_or(DeliveryError::Ended).and_then(|modes| {
                     paste(&text, modes).map_err(|error| DeliveryError::Untypable(error.to_string()))
                 });
-                reply.end(typed.map(|bytes| self.write(&bytes)));
+                reply.end(typed.map(|bytes| self.write_of_person(&bytes)));
             }
             Request::Keys(keys) => {
                 if let Some(modes) = self.key_modes() {
                     for key in keys {
-                        self.write(&key.encode(modes));
+                        self.write_of_person(&key.encode(modes));
                     }
                 }
             }
-            Request::Bytes(bytes) => self.write(&bytes),
+            Request::Bytes(bytes) => self.write_of_person(&bytes),
             // A process that has ended has no input to close.
             Request::CloseInput => drop(self.pane.close_input()),
             Request::Resize(size) => {
@@ -136,6 +142,36 @@ impl RunnerActor {
         self.write_due();
     }
 
+    /// Writes what a person types. While a message stands in the prompt that is about to be
+    /// submitted, it waits: it would be sent along.
+    fn write_of_person(&mut self, bytes: &[u8]) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return self.write(bytes) };
+        terminal.keyboard.was_used = true;
+        let is_urgent = bytes.contains(&CTRL_C);
+        if is_urgent || !terminal.deliveries.is_typing() {
+            self.release_keys();
+            return self.write(bytes);
+        }
+        terminal.keyboard.held.extend_from_slice(bytes);
+        let due = *terminal.keyboard.due.get_or_insert(now + MAX_KEY_HOLD);
+        terminal.wake_at(due);
+    }
+
+    /// Writes the keys that waited for a message to be submitted.
+    fn release_keys(&mut self) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let keyboard = &mut terminal.keyboard;
+        let is_due = keyboard.due.is_some_and(|due| due <= now);
+        if keyboard.held.is_empty() || (terminal.deliveries.is_typing() && !is_due) {
+            return;
+        }
+        keyboard.due = None;
+        let held = std::mem::take(&mut keyboard.held);
+        self.write(&held);
+    }
+
     /// Makes sure that the screen is looked at again at a time.
     pub(super) fn wake_at(&mut self, due: Duration) {
         if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -172,6 +208,7 @@ impl RunnerActor {
         } else {
             self.report();
         }
+        self.release_keys();
         if is_unexplained {
             self.tell_unexplained();
         }
@@ -225,6 +262,7 @@ impl RunnerActor {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let text = terminal.screen.view().0.text();
         let lines = text.lines().map(|line| self.redactor.clean(line)).collect();
+        self.published.unexplained.send_replace(true);
         self.tell(RunnerEvent::Unexplained(lines));
     }
 
@@ -275,6 +313,9 @@ impl RunnerActor {
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.
         action.command.take_if(|command| self.redactor.clean(command) != *command);
+        for entry in &mut action.entries {
+            entry.label = self.redactor.clean(&entry.label);
+        }
         let repeated = sniffer.question_is_repeated();
         Some(ScreenQuestion { kind, rule, dialog, repeated, excerpt, action, digest })
     }

@@ -21,6 +21,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) state: AgentState,
     /// Since when it has shown its prompt, where it has done nothing else yet.
     pub(crate) shown_since: Option<Duration>,
+    /// What a person has typed into the prompt and not submitted.
+    pub(crate) draft: Option<&'a str>,
     /// The whole screen without spaces and frames.
     pub(crate) screen: &'a str,
     /// The line of the cursor, the same way.
@@ -98,6 +100,11 @@ impl<S> DeliveryQueue<S> {
         self.waiting.front().map(|(_, source)| source)
     }
 
+    /// Whether a message stands in the prompt that is about to be submitted.
+    pub(crate) fn is_typing(&self) -> bool {
+        self.waiting.front().is_some_and(|(delivery, _)| delivery.is_about_to_be_submitted())
+    }
+
     /// Takes note that the agent has worked.
     pub(crate) fn note_work(&mut self) {
         self.worked = true;
@@ -119,9 +126,12 @@ impl<S> DeliveryQueue<S> {
                     PromptObstacle::OtherMessage
                 } else if stands_in(agent.line, &self.submitted) {
                     PromptObstacle::Leftover
+                } else if agent.draft.is_some() {
+                    PromptObstacle::Draft
                 } else {
                     PromptObstacle::None
                 },
+                draft: agent.draft,
                 screen: agent.screen,
                 prompt: agent.prompt,
                 worked: std::mem::take(&mut self.worked),
@@ -238,7 +248,8 @@ mod tests {
     fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
         let modes = KeyModes { bracketed_paste: true, ..KeyModes::default() };
         let (line, submit, written) = (prompt, &ENTER[..], true);
-        AgentPrompt { state, shown_since: None, screen, line, prompt, written, modes, submit }
+        let (shown_since, draft) = (None, None);
+        AgentPrompt { state, shown_since, draft, screen, line, prompt, written, modes, submit }
     }
 
     fn wrote<S>(effects: &[DeliveryEffect<S>]) -> Vec<u8> {

@@ -8,7 +8,7 @@ const fn s(seconds: u64) -> Duration {
 
 fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> PromptView<'a> {
     let (shown_since, obstacle, written) = (None, PromptObstacle::None, true);
-    PromptView { state, shown_since, obstacle, screen, prompt, worked, written }
+    PromptView { state, shown_since, obstacle, draft: None, screen, prompt, worked, written }
 }
 
 fn typed(text: &str) -> Delivery {
@@ -217,4 +217,28 @@ fn commands_of_the_program_need_no_turn_and_what_is_sent_anyway_needs_nothing() 
     assert!(matches!(blind.step(&unknown, s(1)), DeliveryStep::Wait(_)));
     assert_eq!(blind.step(&unknown, s(2)), DeliveryStep::Submit);
     assert_eq!(blind.step(&unknown, s(3)), DeliveryStep::Done);
+}
+
+#[test]
+fn a_draft_of_a_person_is_left_and_said() {
+    let behind = |state: AgentState| PromptView {
+        obstacle: PromptObstacle::Draft,
+        draft: Some("half a thought"),
+        ..view(state, "", "", false)
+    };
+    for state in [AgentState::Idle, AgentState::Working] {
+        let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+        assert_eq!(delivery.step(&behind(state), s(1)), DeliveryStep::Wait(s(1) + DRAFT_PATIENCE));
+        let error = DeliveryError::Draft("half a thought".to_owned());
+        assert!(!error.was_typed());
+        assert_eq!(delivery.step(&behind(state), s(11)), DeliveryStep::Failed(error));
+    }
+    // It goes on once the person is done.
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+    delivery.step(&behind(AgentState::Idle), s(1));
+    assert_eq!(delivery.step(&view(AgentState::Idle, "", "", false), s(5)), DeliveryStep::Type);
+    // Whoever says that it is to be sent anyway has read what stands there.
+    let unverified = Message { proof: DeliveryProof::None, ..Message::new("hello") };
+    let mut delivery = Delivery::new(1, unverified, s(0));
+    assert_eq!(delivery.step(&behind(AgentState::Idle), s(1)), DeliveryStep::Type);
 }

@@ -10,6 +10,7 @@ use coven_model::{
 
 use super::DecisionDraft;
 use super::question::question_line;
+use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
 use crate::state::{AnswerPhase, LiveJob, PendingText, RunPhase, WorkflowRun};
@@ -98,7 +99,7 @@ impl DecisionDraft {
             AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
-        let AskedAction { tool, command, wrapped, truncated } = question.action;
+        let AskedAction { tool, command, wrapped, truncated, entries } = question.action;
         let asked = question_line(&question.excerpt);
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
@@ -107,10 +108,12 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
             return;
         };
+        intervention.rule = Some(question.rule);
         intervention.tool = tool;
         intervention.command = command;
         intervention.wrapped = wrapped;
         intervention.truncated = truncated;
+        intervention.entries = entries;
         intervention.excerpt = question.excerpt;
         intervention.digest = Some(question.digest);
         intervention.expires_at = deadline;
@@ -118,7 +121,7 @@ impl DecisionDraft {
         let refused = live.refused(&intervention);
         intervention.refused = refused.map(|refused| refused.reason.clone());
         if question.repeated {
-            intervention.refused = Some(STILL_ASKED.to_owned());
+            intervention.refused.get_or_insert_with(|| STILL_ASKED.to_owned());
         }
         // What may have been answered already, or does not take a no, is for a person.
         let by_itself = !question.repeated && !refused.is_some_and(|refused| refused.pressed);
@@ -127,6 +130,7 @@ impl DecisionDraft {
             |decision: &InterventionDecision| decision.choice == InterventionChoice::Deny;
         let decided = decided
             .filter(|_| by_itself)
+            .and_then(|decision| intervention.read_answer(decision).ok())
             .filter(|decision| !is_denied(decision) || denied < MAX_DENIALS);
         if by_itself && decided.is_none() && denied >= MAX_DENIALS {
             intervention.refused = Some(format!("it was denied {denied} times and is asked again"));
@@ -145,6 +149,13 @@ impl DecisionDraft {
         self.record(SessionEvent::InterventionRequired { intervention, attempt });
         let status = TaskStatus::WaitingForUser;
         self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+    }
+
+    /// The agent waits, and nobody was asked.
+    pub(super) fn look_again(&mut self, job: AttemptId) {
+        if self.watched_job(&job).is_some() {
+            self.commands.push(Command::Observe(job));
+        }
     }
 
     /// Whatever the agent waited for, it does not any more.

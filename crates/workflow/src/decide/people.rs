@@ -8,8 +8,14 @@ use crate::state::{RetryTarget, RunPhase, WorkflowRun};
 
 impl DecisionDraft {
     pub(super) fn resolve(&mut self, id: InterventionId, decision: InterventionDecision) {
+        let Some(run) = self.run() else { return };
+        let asked = run.pending(&id).map(|(_, pending)| &pending.intervention);
+        let task = asked.and_then(|asked| asked.task.clone());
+        let decision = match asked {
+            Some(asked) => asked.read_answer(decision.clone()).unwrap_or(decision),
+            None => decision,
+        };
         let (decision, at) = (Box::new(decision), self.now);
-        let task = self.run().and_then(|run| run.pending(&id)?.1.intervention.task.clone());
         self.record(SessionEvent::InterventionResolved { id, decision, at });
         if let Some(task) = task {
             self.keep(&task);

@@ -5,8 +5,8 @@
 
 use coven_model::event::{InterventionDecision, StoppingEnd};
 use coven_model::{
-    AgentMode, ContentDigest, InterventionChoice, InterventionId, JobWork, TaskId, TaskStatus,
-    WorkflowStatus,
+    AgentMode, ContentDigest, EntryError, InterventionChoice, InterventionId, JobWork, TaskId,
+    TaskStatus, WorkflowStatus,
 };
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
@@ -48,6 +48,9 @@ pub enum RefusalReason {
     /// The choice is worth nothing without a text.
     #[error("`{0}` needs a text")]
     NeedsText(InterventionChoice),
+    /// The answer is none of the entries.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
     /// The decider saw something else.
     #[error("what is asked has changed since it was shown; look at it again")]
     OtherDigest,
@@ -161,10 +164,11 @@ impl WorkflowRun {
         }
         let needs =
             matches!(decision.choice, InterventionChoice::Answer | InterventionChoice::Send);
-        if needs && decision.handler.is_none() && decision.text.as_deref().unwrap_or("").is_empty()
-        {
+        let has_text = !decision.text.as_deref().unwrap_or("").is_empty();
+        if needs && decision.handler.is_none() && decision.entry.is_none() && !has_text {
             return Err(RefusalReason::NeedsText(decision.choice));
         }
+        pending.intervention.read_answer(decision.clone())?;
         Ok(())
     }
 

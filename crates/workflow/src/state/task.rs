@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
-    AttemptId, ContentDigest, Intervention, InterventionChoice, JobSpec, JobWork, TaskId,
-    TaskStatus, Timestamp, TokenUsage,
+    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobSpec, JobWork,
+    TaskId, TaskStatus, Timestamp, TokenUsage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -262,6 +262,18 @@ impl LiveJob {
     pub(crate) fn open_questions(&self) -> impl Iterator<Item = u64> {
         let asked = self.asked.iter().filter(|asked| asked.answer == AnswerPhase::Open);
         asked.map(|asked| asked.number).chain(self.turn)
+    }
+
+    /// Whether an agent in this state, which waits for somebody, has somebody to wait for: a person
+    /// who was asked, an answer on its way, or its end.
+    pub fn is_attended(&self, state: AgentState) -> bool {
+        let is_under_way = |asked: &AskedQuestion| {
+            matches!(asked.answer, AnswerPhase::Open | AnswerPhase::Decided(_))
+        };
+        let is_asked = self.asked.iter().any(is_under_way);
+        // The end of a turn is no answer to a question.
+        let is_turn = state != AgentState::Awaiting && self.open().next().is_some();
+        self.stop.is_some() || is_asked || is_turn
     }
 
     /// Puts a text behind all that are on their way.

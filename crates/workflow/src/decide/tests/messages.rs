@@ -154,6 +154,30 @@ fn a_prompt_that_does_not_arrive_can_be_sent_again_before_everything_else() {
 }
 
 #[test]
+fn an_agent_that_waits_has_somebody_until_it_goes_on() {
+    use coven_model::AgentState::{Awaiting, Unknown};
+    let mut told = chat();
+    let is_attended = |told: &TestRun, state| {
+        let (_, live) = told.run().live_jobs().next().unwrap();
+        live.is_attended(state)
+    };
+    assert!(!is_attended(&told, Awaiting), "nobody was asked");
+    let (events, commands) = told.tell(SessionInput::Unheard { job: job("a", 1) });
+    assert_eq!((events.len(), commands), (0, vec![Command::Observe(job("a", 1))]));
+    told.tell(asks("a", 1, 1, "Allow rm?"));
+    assert!(is_attended(&told, Awaiting), "a person is asked");
+    told.tell(resolve(1, InterventionChoice::Approve));
+    assert!(is_attended(&told, Awaiting), "an answer is on its way");
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+    assert!(!is_attended(&told, Awaiting), "the next question is another");
+    let excerpt = "Sign in".to_owned();
+    let what = ScreenObservation::Unexplained { excerpt };
+    told.tell(SessionInput::Observed { job: job("a", 1), seen: 3, what });
+    assert!(is_attended(&told, Unknown), "a person is told");
+    assert!(!is_attended(&told, Awaiting), "which is no question");
+}
+
+#[test]
 fn a_refused_answer_brings_the_question_back_with_the_reason() {
     let mut told = chat();
     told.tell(asks("a", 1, 1, "Allow rm?"));
