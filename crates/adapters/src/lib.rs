@@ -23,6 +23,7 @@ pub mod launch;
 pub mod loader;
 pub mod registry;
 pub mod replay;
+pub mod retry_notice;
 pub mod rules;
 pub mod sniffer;
 pub mod transcript;

@@ -87,6 +87,7 @@ impl ScreenSniffer {
                     conflicts: Vec::new(),
                 },
                 digest: None,
+                retry: None,
             },
             held: None,
             candidate: None,
@@ -334,8 +335,13 @@ impl ScreenSniffer {
             since: millis(now),
             conflicts: Vec::new(),
         };
-        let verdict =
-            AgentVerdict { state: AgentState::Exited, kind: None, evidence, digest: None };
+        let verdict = AgentVerdict {
+            state: AgentState::Exited,
+            kind: None,
+            evidence,
+            digest: None,
+            retry: None,
+        };
         self.publish(verdict, now)
     }
 

@@ -17,6 +17,7 @@ mod entry;
 mod format;
 mod gemini;
 mod json;
+mod known_causes;
 mod limits;
 mod lines;
 mod opencode;
@@ -25,7 +26,7 @@ mod recent;
 mod run;
 mod text;
 
-use coven_model::{ProcessEnding, TokenUsage};
+use coven_model::{ModelRetry, ProcessEnding, TokenUsage};
 
 pub use conclusion::RunConclusion;
 pub use entry::{TEXT_LIMIT, TextExcerpt, ToolDenial, TranscriptItem};
@@ -145,6 +146,11 @@ impl TranscriptDecoder {
             out.warn(&rest.text);
         }
         conclusion::conclude(run, format, ending, &accepted)
+    }
+
+    /// The attempt to reach its model that the agent is at.
+    pub const fn retry(&self) -> Option<&ModelRetry> {
+        self.run.retry.as_ref()
     }
 
     /// How many bytes of output it keeps at the moment; never more than [`BUFFER_LIMIT`].

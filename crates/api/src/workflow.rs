@@ -181,6 +181,9 @@ pub struct WorkflowItem {
     /// Why it cannot be opened, such as a damaged journal. Its status is what was known last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// An agent that tries to reach its model again, and why: `build: retrying 7 of 10: 500`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retrying: Option<String>,
 }
 
 /// Everything about a session.

@@ -132,6 +132,15 @@ fn brings_sessions() -> bool {
     })
 }
 
+/// What a session is for, and what holds it up.
+fn what(item: &WorkflowItem) -> String {
+    match (&item.goal, &item.retrying) {
+        (goal, None) => goal.clone().unwrap_or_else(|| "-".to_owned()),
+        (None, Some(retrying)) => retrying.clone(),
+        (Some(goal), Some(retrying)) => format!("{retrying} | {goal}"),
+    }
+}
+
 /// Sessions as a table.
 pub(crate) fn table(items: &[WorkflowItem]) -> String {
     let (now, paint) = (output::now(), output::paint());
@@ -155,7 +164,7 @@ pub(crate) fn table(items: &[WorkflowItem]) -> String {
             item.name.clone(),
             stands,
             output::ago(item.created_at, now),
-            output::one_line(item.goal.as_deref().unwrap_or("-")),
+            output::one_line(&what(item)),
         ]);
     }
     let table = output::table(&rows, output::columns());

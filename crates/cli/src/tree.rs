@@ -303,6 +303,10 @@ pub(crate) fn doing_words(verdict: &AgentVerdict) -> String {
     match (verdict.state, verdict.kind) {
         (AgentState::Awaiting, Some(kind)) => format!("waits for you ({kind})"),
         (AgentState::Awaiting, None) => "waits for you".to_owned(),
+        (AgentState::Working, _) if verdict.retry.is_some() => {
+            let retry = verdict.retry.as_ref().map(ToString::to_string).unwrap_or_default();
+            format!("working, {}", output::one_line(&retry))
+        }
         (state, _) => state.as_str().to_owned(),
     }
 }

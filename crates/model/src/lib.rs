@@ -12,6 +12,7 @@ pub mod intervention;
 pub mod job;
 mod menu;
 pub mod outcome;
+pub mod retry;
 pub mod status;
 pub mod terminal_size;
 pub mod time;
@@ -28,6 +29,7 @@ pub use intervention::{AskedAction, Intervention, InterventionChoice, Interventi
 pub use job::{AgentWork, ConfineMode, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
 pub use menu::{EntryError, MenuEntry};
 pub use outcome::{JobOutcome, ProcessEnding};
+pub use retry::ModelRetry;
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TokenUsage;
+use crate::{ModelRetry, TokenUsage};
 
 /// How a process ended, as the system told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +74,9 @@ pub struct JobOutcome {
     /// each a path with what changed, and at the end how many more, if there are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<String>,
+    /// The attempt to reach its model that the agent was at when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<ModelRetry>,
 }
 
 impl JobOutcome {
@@ -88,6 +91,7 @@ impl JobOutcome {
             denials: Vec::new(),
             agent_session: None,
             touched: Vec::new(),
+            retry: None,
         }
     }
 }

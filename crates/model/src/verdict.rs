@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ContentDigest;
+use crate::{ContentDigest, ModelRetry};
 
 /// What an agent is doing.
 #[derive(
@@ -173,4 +173,7 @@ pub struct AgentVerdict {
     /// Binds an answer to this question, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<ContentDigest>,
+    /// The attempt to reach its model that it is at, while it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<ModelRetry>,
 }

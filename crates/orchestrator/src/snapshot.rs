@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use coven_model::event::AttemptPlace;
 use coven_model::{
-    AgentMode, AgentVerdict, AttemptId, AutoAnswer, Intervention, InterventionId, PlanView,
-    SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
+    AgentMode, AgentState, AgentVerdict, AttemptId, AutoAnswer, Intervention, InterventionId,
+    ModelRetry, PlanView, SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
 };
 use coven_runner::AgentRunner;
 use coven_workflow::State;
@@ -62,6 +62,19 @@ impl LiveJobs {
         });
         agents.collect()
     }
+
+    fn retries(&self) -> Vec<(AttemptId, ModelRetry)> {
+        let jobs = self.0.read();
+        let retries = jobs.iter().filter_map(|(job, slot)| {
+            let verdict = match slot.get()? {
+                Runner::Agent(agent) => agent.verdict(),
+                Runner::Headless(agent) => agent.verdict(),
+            };
+            let retry = verdict.retry.filter(|_| verdict.state == AgentState::Working)?;
+            Some((job.clone(), retry))
+        });
+        retries.collect()
+    }
 }
 
 /// The newest attempt of a task that was started.
@@ -86,11 +99,12 @@ impl TaskSnapshot {
         self.runner.is_some()
     }
 
-    /// What its agent on a terminal is doing, and since when.
+    /// What its agent is doing, and since when.
     pub fn verdict(&self) -> Option<(AgentVerdict, Timestamp)> {
         match &self.runner {
             Some(Runner::Agent(agent)) => Some((agent.verdict(), agent.since())),
-            _ => None,
+            Some(Runner::Headless(agent)) => Some((agent.verdict(), agent.since())),
+            None => None,
         }
     }
 }
@@ -212,6 +226,13 @@ impl SessionSnapshot {
             (waits && !live.is_attended(verdict.state)).then_some((job, verdict))
         });
         unheard.collect()
+    }
+
+    /// The agents that try to reach their model again, by attempt.
+    pub fn retries(&self) -> Vec<(AttemptId, ModelRetry)> {
+        let mut retries = self.jobs.retries();
+        retries.sort_by(|(one, _), (other, _)| one.cmp(other));
+        retries
     }
 
     /// The newest attempt of a task, if there is such a task and it was started.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coven_adapters::{AgentAdapter, OutputChunk};
+use coven_model::{AgentVerdict, EvidenceSource, ModelRetry, VerdictEvidence};
 use coven_runtime::domain::{Pane, PaneStream, ReadOutcome, StopMode};
 use coven_runtime::readiness::watch;
 use tokio::io::unix::AsyncFd;
@@ -264,8 +265,30 @@ impl RunnerActor {
             AgentReader::Transcript(decoder) => {
                 let session = self.published.tell_entries(reader::decode(decoder, stream, bytes));
                 self.session = session.or(self.session.take());
+                let retry = decoder.retry().cloned();
+                self.report_retry(retry);
             }
         }
+    }
+
+    /// Publishes that an agent without a terminal tries to reach its model again, or got through.
+    fn report_retry(&self, retry: Option<ModelRetry>) {
+        let retry = retry.map(|retry| self.redactor.clean_retry(retry));
+        let known = self.published.verdict.borrow().clone();
+        if known.retry == retry {
+            return;
+        }
+        let evidence = match &retry {
+            None => AgentReader::headless_verdict().evidence,
+            Some(retry) => VerdictEvidence {
+                source: EvidenceSource::Transcript,
+                rule: "retry".to_owned(),
+                region: "output".to_owned(),
+                text: retry.to_string(),
+                ..known.evidence
+            },
+        };
+        self.published.set_verdict(AgentVerdict { evidence, retry, ..known }, None);
     }
 
     fn tell(&self, event: RunnerEvent) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat};
-use coven_model::{AgentMode, JobOutcome, TokenUsage};
+use coven_model::{AgentMode, AgentVerdict, JobOutcome, Timestamp, TokenUsage};
 use coven_runtime::domain::Pane;
 
 use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
@@ -77,6 +77,17 @@ impl HeadlessRunner {
     /// Everything that happens from now on; for the first who asks, from the start.
     pub fn subscribe(&self) -> RunnerSubscription {
         self.handle.subscribe()
+    }
+
+    /// What the agent is doing: it works from its start to its end, and may be trying to reach its
+    /// model again.
+    pub fn verdict(&self) -> AgentVerdict {
+        self.handle.verdict.borrow().clone()
+    }
+
+    /// Since when it does that.
+    pub fn since(&self) -> Timestamp {
+        *self.handle.since.borrow()
     }
 
     /// Waits for the end of the task.

@@ -1,7 +1,7 @@
 //! How a task ended: exit code, signal, timeout and what the agent itself said, together.
 
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptItem};
-use coven_model::{JobOutcome, ProcessEnding};
+use coven_model::{JobOutcome, ModelRetry, ProcessEnding};
 use coven_runtime::domain::ExitStatus;
 
 use crate::task::OkCodes;
@@ -33,6 +33,7 @@ pub(crate) fn of_terminal(
     ending: ProcessEnding,
     ok: &OkCodes,
     session: Option<String>,
+    retry: Option<ModelRetry>,
 ) -> JobOutcome {
     let good = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
     let reason = match &ending {
@@ -47,7 +48,11 @@ pub(crate) fn of_terminal(
         ProcessEnding::Alive => "it still runs".to_owned(),
         ProcessEnding::Lost => "it is gone, and nobody saw how it ended".to_owned(),
     };
-    JobOutcome { agent_session: session, ..JobOutcome::new(good, ending, reason) }
+    let reason = match retry.as_ref().filter(|_| !good) {
+        Some(retry) => format!("{reason}, {retry}"),
+        None => reason,
+    };
+    JobOutcome { agent_session: session, retry, ..JobOutcome::new(good, ending, reason) }
 }
 
 /// The outcome of a task that is done though its program need not have ended.

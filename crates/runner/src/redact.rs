@@ -1,5 +1,7 @@
 //! Takes secrets out of a stream of text, also where a secret comes in pieces.
 
+use coven_model::ModelRetry;
+
 /// What stands in place of a secret.
 const MASK: &str = "[redacted]";
 
@@ -46,6 +48,12 @@ impl Redactor {
     /// A whole text without secrets.
     pub fn clean(&self, text: &str) -> String {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
+    }
+
+    /// What is told of an attempt to reach the model, without secrets.
+    pub fn clean_retry(&self, retry: ModelRetry) -> ModelRetry {
+        let reason = retry.reason.as_deref().map(|reason| self.clean(reason));
+        ModelRetry { reason, ..retry }
     }
 
     /// The length of the longest end of what is held that a secret begins with.

@@ -112,6 +112,7 @@ impl Service {
             let mut item = item(&entry, waiting.get(&entry.id).copied().unwrap_or(0));
             if !item.foreign && !item.status.is_final() {
                 item.running = running(&bases[place], &entry.id);
+                item.retrying = retrying(&bases[place], &entry.id);
             }
             items.push(item);
         }
@@ -136,6 +137,17 @@ fn running(sessions: &Sessions, id: &SessionId) -> u32 {
     sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
 }
 
+/// The first agent of a session that tries to reach its model again, and how many others do.
+pub(crate) fn retrying(sessions: &Sessions, id: &SessionId) -> Option<String> {
+    let retries = sessions.controller(id)?.snapshot().retries();
+    let (job, retry) = retries.first()?;
+    let others = match retries.len() {
+        1 => String::new(),
+        more => format!(" (and {} others)", more - 1),
+    };
+    Some(printable(&format!("{}: {retry}{others}", job.task)))
+}
+
 pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
     WorkflowItem {
         id: entry.id.clone(),
@@ -151,6 +163,7 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
         kept: entry.kept && !entry.foreign,
         foreign: entry.foreign,
         problem: entry.problem.as_deref().map(printable),
+        retrying: None,
     }
 }
 

@@ -389,6 +389,7 @@ impl StateReading {
                 conflicts: self.conflicts,
             },
             digest,
+            retry: None,
         }
     }
 

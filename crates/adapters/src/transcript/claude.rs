@@ -3,11 +3,11 @@
 //! On `--resume` the cost is that of the whole conversation, the tokens are those of this turn;
 //! Qwen's tokens are those of the whole conversation as well.
 
-use coven_model::{TokenUsage, UsDollars};
+use coven_model::{ModelRetry, TokenUsage, UsDollars};
 
 use super::json::JsonNode;
 use super::recent::RecentKeys;
-use super::run::{EntrySink, ModelRetry, RunStats};
+use super::run::{EntrySink, RunStats};
 
 /// Whose lines they are, which matters where tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,7 @@ impl ClaudeReader {
                         .float()
                         .map(|delay| delay.max(0.0) as u64),
                     status: event.get("error_status").count(),
+                    reason: event.get("error").str().map(str::to_owned),
                 });
                 true
             }
@@ -143,7 +144,10 @@ impl ClaudeReader {
             (_, _, Some(text)) if !text.is_empty() => out.fail(&text, took),
             (_, subtype, _) => {
                 let told = event.get("errors").items().find_map(JsonNode::str);
-                out.fail(told.or(subtype).unwrap_or_default(), took);
+                let told = told.or(event.get("error").get("message").str());
+                // The usual kind says nothing that the failure does not.
+                let kind = subtype.filter(|kind| *kind != "success");
+                out.fail(told.or(kind).unwrap_or_default(), took);
             }
         }
     }

@@ -1,11 +1,11 @@
 //! What `codex exec --json` prints. Tokens are counted over the whole thread, cost is not told.
 
-use coven_model::TokenUsage;
+use coven_model::{ModelRetry, TokenUsage};
 use serde_json::{Value, json};
 
 use super::json::{JsonNode, message};
 use super::recent::RecentKeys;
-use super::run::{EntrySink, ModelRetry, RunStats};
+use super::run::{EntrySink, RunStats};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,22 @@ impl CodexReader {
             Some("item.completed") => return self.completed(event.get("item"), out),
             Some("item.updated") => {}
             _ => return false,
+        }
+        true
+    }
+
+    /// A line of its log on standard error. A command that its rules forbid leaves no event.
+    pub(super) fn log_line(line: &str, out: &mut EntrySink<'_>) -> bool {
+        let Some((_, error)) = line.split_once("codex_core::tools::router: error=") else {
+            return false;
+        };
+        let rejected = error
+            .split_once("Rejected(\\\"")
+            .map(|(_, why)| why.split("\\\")").next().unwrap_or(why).replace("\\\\\\\"", "\""));
+        match rejected {
+            Some(why) => out.deny("shell", &why),
+            None if error.starts_with("approval policy is ") => out.deny("shell", error),
+            None => return false,
         }
         true
     }
@@ -114,11 +130,13 @@ fn error(event: JsonNode<'_>, out: &mut EntrySink<'_>) {
     let text = message(&event.get("message").readable_text());
     if let Some(rest) = text.strip_prefix("Reconnecting... ") {
         let numbers = rest.split([' ', '(']).next().unwrap_or_default();
+        let why = rest.split_once('(').and_then(|(_, why)| why.strip_suffix(')'));
         if let Some((attempt, max)) = numbers.split_once('/')
             && let (Ok(attempt), Ok(max)) = (attempt.parse(), max.parse())
         {
             let (attempt, max) = (Some(attempt), Some(max));
-            out.retry(ModelRetry { attempt, max, ..ModelRetry::default() });
+            let reason = why.map(str::to_owned);
+            out.retry(ModelRetry { attempt, max, reason, ..ModelRetry::default() });
             return;
         }
     }

@@ -1,10 +1,11 @@
 //! Whether a run succeeded. How the process ended and what the agent said itself decide together:
 //! exit 0 is not success, and what was not understood is never "done".
 
-use coven_model::{JobOutcome, ProcessEnding, TokenUsage};
+use coven_model::{JobOutcome, ModelRetry, ProcessEnding, TokenUsage};
 
 use super::entry::{TextExcerpt, ToolDenial};
 use super::format::TranscriptFormat;
+use super::known_causes;
 use super::run::{RunProgress, TurnEnd};
 
 /// How many denied tools are named in a reason; more are counted.
@@ -22,7 +23,8 @@ pub struct RunConclusion {
     pub ok: bool,
     /// Why, in words. One line.
     pub reason: String,
-    /// The agent's last answer. Of plain text, its end: there the beginning is what was left out.
+    /// The agent's last answer; an empty one, if it says that it is done and has said nothing. Of
+    /// plain text, its end: there the beginning is what was left out.
     pub answer: Option<TextExcerpt>,
     /// What this run used up, without what a resumed conversation had used before.
     pub usage: TokenUsage,
@@ -30,6 +32,8 @@ pub struct RunConclusion {
     pub denials: Vec<ToolDenial>,
     /// The id of the agent's conversation, to resume it.
     pub session: Option<String>,
+    /// The attempt to reach its model that the agent was at when it ended.
+    pub retry: Option<ModelRetry>,
     /// Whether the agent said itself that its turn was over, well or not. Never for plain text.
     pub complete: bool,
 }
@@ -46,6 +50,7 @@ impl RunConclusion {
             denials: self.denials.iter().map(ToString::to_string).collect(),
             agent_session: self.session,
             touched: Vec::new(),
+            retry: self.retry,
         }
     }
 }
@@ -70,13 +75,15 @@ pub(super) fn conclude(
     let ok = ended_well && said_so && run.spoiled.is_none();
     let reason =
         if ok { success(&run, format, ending) } else { failure(&run, format, ending, ended_well) };
+    let silent = run.end == TurnEnd::Succeeded && format.has_result();
     RunConclusion {
         ok,
         reason,
-        answer: run.answer.text,
+        answer: run.answer.text.or_else(|| silent.then(TextExcerpt::default)),
         usage: run.usage,
         denials: run.denials,
         session: run.session,
+        retry: run.retry,
         complete: matches!(run.end, TurnEnd::Succeeded | TurnEnd::Failed(_)),
     }
 }
@@ -113,22 +120,32 @@ fn failure(
     let failed = !ended_well && matches!(ending, ProcessEnding::Exited { .. });
     let last = run.hint.last.as_deref().filter(|_| failed);
     let told = run.error.as_deref().or(run.hint.error.as_deref()).or(last);
+    let told = told.map(|told| known_causes::explain(told).unwrap_or_else(|| told.to_owned()));
     let because = |why: Option<&str>| why.map(|why| format!(": {why}")).unwrap_or_default();
+    let retrying = run.retry.as_ref().map(|retry| format!(", {retry}")).unwrap_or_default();
+    let told = told.as_deref();
     let reason = match (&run.end, &run.spoiled) {
         (_, Some(why)) if ended_well => why.clone(),
-        (TurnEnd::Failed(why), None) if ended_well => format!("the agent says it failed: {why}"),
-        (_, Some(why)) | (TurnEnd::Failed(why), None) => format!("{how}: {why}"),
+        (_, Some(why)) => format!("{how}: {why}"),
+        (TurnEnd::Failed(why), None) => {
+            let why = why.as_deref().or(told).unwrap_or("it does not say why");
+            if ended_well {
+                format!("the agent says it failed: {why}")
+            } else {
+                format!("{how}: {why}")
+            }
+        }
         (TurnEnd::Succeeded, None) => format!("{how}, although the agent says it is done"),
         (TurnEnd::Reopened, None) => {
             format!(
-                "ended without a result, in the middle of another turn ({how}){}",
+                "ended without a result, in the middle of another turn ({how}){retrying}{}",
                 because(told)
             )
         }
         (TurnEnd::Open, None) if ended_well && format.has_result() => {
-            format!("ended without a result ({how}){}", because(told))
+            format!("ended without a result ({how}){retrying}{}", because(told))
         }
-        (TurnEnd::Open, None) => format!("{how}{}", because(told)),
+        (TurnEnd::Open, None) => format!("{how}{retrying}{}", because(told)),
     };
     reason + &denied(run)
 }

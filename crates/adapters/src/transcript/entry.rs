@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coven_model::TokenUsage;
+use coven_model::{ModelRetry, TokenUsage};
 use coven_terminal::sanitise::strip;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,20 +65,7 @@ pub enum TranscriptItem {
     /// The agent was not allowed to do something.
     Denial(ToolDenial),
     /// The agent tries to reach its model again.
-    Retry {
-        /// Which attempt, counted from 1.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        attempt: Option<u64>,
-        /// How many there will be.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max: Option<u64>,
-        /// How long it waits before, in milliseconds.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        delay_ms: Option<u64>,
-        /// The HTTP status that made it try again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        status: Option<u64>,
-    },
+    Retry(ModelRetry),
     Error {
         /// What, in the agent's words.
         message: String,

@@ -112,7 +112,8 @@ fn finished(part: JsonNode<'_>, out: &mut EntrySink<'_>) {
     out.add_usage(usage_of(part));
     match part.get("reason").str() {
         _ if out.aside => {}
-        Some("stop") => out.succeed(None, RunStats::default()),
+        // Some models name no reason that opencode knows; their turn is over all the same.
+        Some("stop" | "other") => out.succeed(None, RunStats::default()),
         // The next step follows.
         Some("tool-calls") => {}
         reason => {

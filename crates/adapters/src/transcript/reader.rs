@@ -19,7 +19,7 @@ use super::{claude, codex, copilot, gemini, opencode};
 pub(super) enum FormatReader {
     Claude(claude::ClaudeReader),
     Codex(codex::CodexReader),
-    Gemini,
+    Gemini(gemini::GeminiReader),
     Opencode(opencode::OpencodeReader),
     Copilot(copilot::CopilotReader),
     Text,
@@ -35,7 +35,7 @@ impl FormatReader {
                 Self::Claude(claude::ClaudeReader::new(claude::ClaudeVariant::Qwen))
             }
             TranscriptFormat::CodexJson => Self::Codex(codex::CodexReader::default()),
-            TranscriptFormat::GeminiStreamJson => Self::Gemini,
+            TranscriptFormat::GeminiStreamJson => Self::Gemini(gemini::GeminiReader::default()),
             TranscriptFormat::OpencodeJson => Self::Opencode(opencode::OpencodeReader::default()),
             TranscriptFormat::CopilotJson => Self::Copilot(copilot::CopilotReader::default()),
             TranscriptFormat::Text => Self::Text,
@@ -104,7 +104,7 @@ impl FormatReader {
         out: &mut EntrySink<'_>,
     ) {
         let line = line.strip_suffix('\n').unwrap_or(line);
-        if matches!(self, Self::Gemini) {
+        if matches!(self, Self::Gemini(_)) {
             match document.line(line.as_bytes()) {
                 DocumentLine::Part => return,
                 DocumentLine::TooLong(rest) => return out.warn(&rest.text),
@@ -135,6 +135,7 @@ impl FormatReader {
     fn read_stray_line(&mut self, line: &str, out: &mut EntrySink<'_>) -> bool {
         match self {
             Self::Opencode(opencode) => opencode.line(line, out),
+            Self::Codex(_) => codex::CodexReader::log_line(line, out),
             _ => false,
         }
     }
@@ -158,7 +159,7 @@ impl FormatReader {
         match self {
             Self::Claude(claude) => claude.event(event, out),
             Self::Codex(codex) => codex.event(event, out),
-            Self::Gemini => gemini::event(event, out),
+            Self::Gemini(gemini) => gemini.event(event, out),
             Self::Opencode(opencode) => opencode.event(event, out),
             Self::Copilot(copilot) => copilot.event(event, out),
             Self::Text => false,

@@ -1,7 +1,7 @@
 //! What is known of a run so far. Everything a format finds goes through [`EntrySink`], which tells
 //! it to the caller and keeps what the conclusion needs.
 
-use coven_model::TokenUsage;
+use coven_model::{ModelRetry, TokenUsage};
 use serde_json::Value;
 
 use super::entry::{
@@ -18,8 +18,8 @@ pub(super) enum TurnEnd {
     Reopened,
     /// It has, and succeeded.
     Succeeded,
-    /// It has, and failed for this reason.
-    Failed(String),
+    /// It has, and failed; for this reason, where it tells one.
+    Failed(Option<String>),
 }
 
 /// What is known so far.
@@ -38,6 +38,8 @@ pub(super) struct RunProgress {
     pub(super) denied: u64,
     pub(super) error: Option<String>,
     pub(super) hint: FailureHint,
+    /// The attempt to reach the model that it is at.
+    pub(super) retry: Option<ModelRetry>,
 }
 
 /// What the agent said last.
@@ -78,6 +80,7 @@ impl RunProgress {
         let texts = [&self.error, &self.spoiled, &self.hint.error, &self.hint.last];
         self.answer.text.as_ref().map_or(0, |answer| answer.text.capacity())
             + denials.sum::<usize>()
+            + self.retry.as_ref().and_then(|retry| retry.reason.as_ref()).map_or(0, String::len)
             + texts.into_iter().flatten().map(String::len).sum::<usize>()
     }
 }
@@ -117,6 +120,7 @@ impl<'a> EntrySink<'a> {
     /// The agent said something whole.
     pub(super) fn say(&mut self, text: &str) {
         let text = TextExcerpt::of(text, TEXT_LIMIT);
+        self.run.retry = None;
         if !self.aside {
             self.reopen_turn();
             self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
@@ -127,6 +131,7 @@ impl<'a> EntrySink<'a> {
     /// The agent said a piece of something.
     pub(super) fn say_piece(&mut self, piece: &str) {
         let text = TextExcerpt::of(piece, TEXT_LIMIT);
+        self.run.retry = None;
         self.reopen_turn();
         let answer = &mut self.run.answer;
         match &mut answer.text {
@@ -142,10 +147,12 @@ impl<'a> EntrySink<'a> {
     }
 
     pub(super) fn add_thought(&mut self, text: &str) {
+        self.run.retry = None;
         (self.emit)(TranscriptItem::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
     }
 
     pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
+        self.run.retry = None;
         if !self.aside {
             self.reopen_turn();
             self.run.answer.continues = false;
@@ -172,8 +179,10 @@ impl<'a> EntrySink<'a> {
     }
 
     pub(super) fn retry(&mut self, retry: ModelRetry) {
-        let ModelRetry { attempt, max, delay_ms, status } = retry;
-        (self.emit)(TranscriptItem::Retry { attempt, max, delay_ms, status });
+        let reason = retry.reason.map(|reason| one_line(&reason)).filter(|line| !line.is_empty());
+        let retry = ModelRetry { reason, ..retry };
+        self.run.retry = Some(retry.clone());
+        (self.emit)(TranscriptItem::Retry(retry));
     }
 
     pub(super) fn error(&mut self, message: &str, fatal: bool) {
@@ -210,6 +219,7 @@ impl<'a> EntrySink<'a> {
     /// The agent says that it succeeded, with this answer; without one, what it said last is it.
     pub(super) fn succeed(&mut self, answer: Option<&str>, took: RunStats) {
         self.run.end = TurnEnd::Succeeded;
+        self.run.retry = None;
         let text = answer.map(|answer| TextExcerpt::of(answer, TEXT_LIMIT));
         if text.is_some() {
             self.run.answer.text.clone_from(&text);
@@ -223,12 +233,13 @@ impl<'a> EntrySink<'a> {
         });
     }
 
-    /// The agent says that it failed.
+    /// The agent says that it failed. Without a reason, the error that it told before is the reason.
     pub(super) fn fail(&mut self, why: &str, took: RunStats) {
-        let why = if why.trim().is_empty() { "it does not say why" } else { why };
-        self.run.end = TurnEnd::Failed(one_line(why));
+        let why = Some(why).filter(|why| !why.trim().is_empty());
+        let why = why.map(str::to_owned).or_else(|| self.run.error.clone());
+        self.run.end = TurnEnd::Failed(why.as_deref().map(one_line));
         self.run.answer.continues = false;
-        let text = Some(TextExcerpt::of(why, TEXT_LIMIT));
+        let text = why.map(|why| TextExcerpt::of(&why, TEXT_LIMIT));
         (self.emit)(TranscriptItem::Result {
             ok: false,
             text,
@@ -260,13 +271,4 @@ impl<'a> EntrySink<'a> {
 pub(super) struct RunStats {
     pub(super) turns: Option<u64>,
     pub(super) millis: Option<u64>,
-}
-
-/// What is told about another attempt to reach the model.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ModelRetry {
-    pub(super) attempt: Option<u64>,
-    pub(super) max: Option<u64>,
-    pub(super) delay_ms: Option<u64>,
-    pub(super) status: Option<u64>,
 }

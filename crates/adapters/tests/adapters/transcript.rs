@@ -1,5 +1,6 @@
 //! Transcripts from outside: every sample of every agent, cut in every way, and agents that lie.
 
+mod causes;
 mod large;
 mod lies;
 mod mutations;
@@ -130,6 +131,7 @@ impl Sample {
             ["claude", _] => TranscriptFormat::ClaudeStreamJson,
             ["codex", _] => TranscriptFormat::CodexJson,
             ["gemini", _] => TranscriptFormat::GeminiStreamJson,
+            ["copilot", _] => TranscriptFormat::CopilotJson,
             ["opencode", _] => TranscriptFormat::OpencodeJson,
             ["qwen", _] => TranscriptFormat::QwenStreamJson,
             _ => panic!("an agent without a format: {parts:?}"),

@@ -128,7 +128,7 @@ impl RunnerActor {
                     published.tell(RunnerEvent::NoLongerAwaiting(asked.reported));
                 }
                 let session = session_shown(&*adapter, &mut terminal).or(session);
-                outcome::of_terminal(ending, &task.ok_codes, session)
+                outcome::of_terminal(ending, &task.ok_codes, session, terminal.retry.take())
             }
             AgentReader::Transcript(decoder) => {
                 let mut entries = Vec::new();

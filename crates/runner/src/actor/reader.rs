@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use coven_adapters::AgentAdapter;
 use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptItem};
+use coven_adapters::{AgentAdapter, retry_notice};
 use coven_model::{
-    AgentState, AgentVerdict, ContentDigest, EvidenceSource, Timestamp, VerdictEvidence,
+    AgentState, AgentVerdict, ContentDigest, EvidenceSource, ModelRetry, Timestamp, VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
@@ -49,6 +49,8 @@ pub(crate) struct TerminalReader {
     pub(super) resizes: u64,
     /// The size to go back to, and when, after another one made the agent paint its screen anew.
     pub(super) repaint: Option<(GridSize, Duration)>,
+    /// The attempt to reach its model that its screen tells of.
+    pub(super) retry: Option<ModelRetry>,
     pub(super) history: AgentHistory,
 }
 
@@ -233,6 +235,7 @@ impl AgentReader {
                 conflicts: Vec::new(),
             },
             digest: None,
+            retry: None,
         }
     }
 }
@@ -259,6 +262,7 @@ impl TerminalReader {
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             resizes: 0,
             repaint: None,
+            retry: None,
             history,
         }
     }
@@ -309,6 +313,8 @@ impl TerminalReader {
         self.pace.screen_was_read();
         let snapshot = self.screen.snapshot();
         self.sniffer.read_screen(&snapshot, now);
+        let is_working = self.sniffer.verdict().state == AgentState::Working;
+        self.retry = is_working.then(|| retry_notice::on_screen(&snapshot)).flatten();
         if self.sniffer.take_worked() {
             self.turn = PendingTurn::Working;
             self.deliveries.note_work();

@@ -82,7 +82,7 @@ impl TranscriptEntries {
                 let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
                 ("system", None, format!("conversation {id}{model}"))
             }
-            TranscriptItem::Retry { attempt, max, .. } => ("system", None, again(attempt, max)),
+            TranscriptItem::Retry(retry) => ("system", None, retry.to_string()),
             TranscriptItem::Result { ok, text, .. } => {
                 let text = text.map(|text| text.text).unwrap_or_default();
                 (if ok { "final" } else { "error" }, None, text)
@@ -111,13 +111,5 @@ fn shown(input: &serde_json::Value) -> String {
     match input {
         serde_json::Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    }
-}
-
-fn again(attempt: Option<u64>, most: Option<u64>) -> String {
-    match (attempt, most) {
-        (Some(attempt), Some(most)) => format!("tries again, {attempt} of {most}"),
-        (Some(attempt), None) => format!("tries again, the {attempt}. time"),
-        _ => "tries again".to_owned(),
     }
 }

@@ -150,7 +150,9 @@ fn judged(
             let limit = live.spec.timeout.unwrap_or_default();
             outcome.ok = false;
             outcome.ending = ProcessEnding::TimedOut;
-            outcome.reason = format!("it took longer than {limit:?}");
+            let retrying = outcome.retry.as_ref().map(|retry| format!(", {retry}"));
+            outcome.reason =
+                format!("it took longer than {limit:?}{}", retrying.unwrap_or_default());
         }
         Some((StopCause::Unwanted, by)) => {
             outcome.ok = false;

@@ -263,7 +263,7 @@ fn codex_items_of_every_kind_are_read() {
     {"type":"tool-call","id":"4","name":"file_change","input":{"changes":[{"kind":"add","path":"a"}]}}
     {"type":"tool-result","id":"4","ok":true,"output":{"text":""}}
     unknown
-    {"type":"retry","attempt":2,"max":5}
+    {"type":"retry","attempt":2,"max":5,"reason":"stream closed"}
     {"type":"usage","usage":{"inputTokens":1},"cumulative":true}
     {"type":"result","ok":true}
     "#);
@@ -279,8 +279,9 @@ fn gemini_says_itself_that_it_failed() {
     assert_eq!(read.conclusion.reason, "the agent says it failed: too many turns");
     let warning = json!({"type": "error", "severity": "warning", "message": "loop"});
     let error = json!({"type": "error", "severity": "error", "message": "quota"});
+    let said = json!({"type": "message", "role": "assistant", "content": "all the same"});
     let done = json!({"type": "result", "status": "success"});
-    let read = lines(TranscriptFormat::GeminiStreamJson, &[warning, error, done]);
+    let read = lines(TranscriptFormat::GeminiStreamJson, &[warning, error, said, done]);
     assert!(matches!(read.entries[0], TranscriptItem::Warning { .. }));
     assert!(matches!(read.entries[1], TranscriptItem::Error { fatal: false, .. }));
     assert!(read.conclusion.ok);

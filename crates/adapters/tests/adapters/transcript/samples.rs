@@ -26,7 +26,7 @@ fn show(read: &Read) -> String {
 #[test]
 fn every_sample_is_read_as_what_happened() {
     let samples = Sample::all();
-    assert_eq!(samples.len(), 17);
+    assert_eq!(samples.len(), 29);
     for sample in samples {
         insta::assert_snapshot!(sample.name.as_str(), show(&sample.read()));
     }

@@ -85,6 +85,8 @@ impl RunningJob {
                 let live = LiveEvent::State { job: self.id(), verdict: Box::new(verdict) };
                 self.live.publish(live);
                 match state {
+                    // It works until it ends, and its output says how.
+                    _ if matches!(runner, Runner::Headless(_)) => {}
                     AgentState::Working => self.observed(ScreenObservation::Working).await,
                     AgentState::Idle | AgentState::Error => {
                         self.observed(ScreenObservation::Idle { worked: false, output: None })
