@@ -59,6 +59,7 @@ fn expect(written: Value) -> Result<ExpectedOutput, CompileError> {
     match written {
         Value::Null => Ok(ExpectedOutput::Text),
         Value::String(word) if word == "text" => Ok(ExpectedOutput::Text),
+        Value::String(word) if word == "any" => Ok(ExpectedOutput::Any),
         Value::String(word) if word == "json" => Ok(ExpectedOutput::Json),
         Value::Object(_) => Ok(ExpectedOutput::Schema(OutputSchema::new(written)?)),
         _ => Err(CompileError::Value("expect")),

@@ -12,8 +12,11 @@ use crate::verdict;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExpectedOutput {
+    /// Text. A headless agent must have said something.
     #[default]
     Text,
+    /// Any text, also none.
+    Any,
     /// JSON: the whole text, or the last fenced block in it.
     Json,
     /// JSON that fits a schema.
@@ -25,10 +28,17 @@ impl ExpectedOutput {
         *self == Self::Text
     }
 
+    /// Whether the value is the text itself.
+    pub(crate) fn is_any_text(&self) -> bool {
+        matches!(self, Self::Text | Self::Any)
+    }
+
     /// The value of an output, or why it is not what was asked for.
     pub fn read(&self, output: &str) -> Result<Value, OutputMismatch> {
         match self {
-            Self::Text => Ok(Value::String(output.trim_end_matches(['\n', '\r']).to_owned())),
+            Self::Text | Self::Any => {
+                Ok(Value::String(output.trim_end_matches(['\n', '\r']).to_owned()))
+            }
             Self::Json => verdict::json_answer(output).ok_or(OutputMismatch::NoJson),
             Self::Schema(schema) => {
                 let value = verdict::json_answer(output).ok_or(OutputMismatch::NoJson)?;

@@ -183,7 +183,7 @@ pub(super) fn answer(step: &SourceNode, text: ValueType) -> ValueType {
     match step.get("expect") {
         None => text,
         Some(expect) => match expect.as_str() {
-            Some("text") => text,
+            Some("text" | "any") => text,
             Some(_) => ValueType::Any,
             None => type_of_schema(&expect.to_json()),
         },

@@ -3,7 +3,9 @@
 use coven_model::event::{
     JobConfinement, JobTimer, SessionEvent, StopCause, TaskEnded, TaskRole, TimerPurpose,
 };
-use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskStatus, TokenUsage};
+use coven_model::{
+    AgentMode, AttemptId, JobOutcome, JobWork, ProcessEnding, TaskStatus, TokenUsage,
+};
 use serde_json::Value;
 
 use super::DecisionDraft;
@@ -162,8 +164,13 @@ fn judged(
     }
     let mut value = None;
     if outcome.ok {
-        match expected(step, task).read(outcome.output.as_deref().unwrap_or_default()) {
-            Ok(Value::String(_)) if *expected(step, task) == ExpectedOutput::Text => {}
+        let expected = expected(step, task);
+        match expected.read(outcome.output.as_deref().unwrap_or_default()) {
+            Ok(_) if is_empty_answer(task, live, expected, &outcome) => {
+                outcome.ok = false;
+                outcome.reason = "the agent says it is done, and its answer is empty".to_owned();
+            }
+            Ok(Value::String(_)) if expected.is_any_text() => {}
             Ok(read) => value = Some(read),
             Err(mismatch) => {
                 outcome.ok = false;
@@ -183,6 +190,23 @@ fn judged(
         TaskStatus::Error
     };
     (outcome, status, value)
+}
+
+/// Whether a headless agent says that it is done and has said nothing, which is what a broken model
+/// or proxy looks like. An outcome without any output is of a program that has no answers. An arbiter
+/// that says nothing is asked again.
+fn is_empty_answer(
+    task: &TaskRun,
+    live: &LiveJob,
+    expected: &ExpectedOutput,
+    outcome: &JobOutcome,
+) -> bool {
+    let headless =
+        matches!(&live.spec.work, JobWork::Agent(agent) if agent.mode == AgentMode::Headless);
+    headless
+        && *expected == ExpectedOutput::Text
+        && !matches!(task.role, TaskRole::Arbiter(_))
+        && outcome.output.as_ref().is_some_and(|output| output.trim().is_empty())
 }
 
 /// An exit is a success only if its code is one that was agreed on. Codes other than those are

@@ -198,11 +198,11 @@ fn the_tasks_of_a_stage_run_side_by_side_and_the_next_stage_waits_for_the_last()
     ];
     let mut told = TestRun::begin(plan(stages), json!({}));
     assert_eq!(told.alive(), ["a/1", "b/1"]);
-    assert_eq!(told.succeed("b", 1, ""), [] as [&str; 0]);
+    assert_eq!(told.succeed("b", 1, "done"), [] as [&str; 0]);
     assert_eq!(told.task_status("b"), TaskStatus::Done);
     assert_eq!(told.task_status("c"), TaskStatus::Pending);
-    assert_eq!(told.succeed("a", 1, ""), ["c/1"]);
-    told.succeed("c", 1, "");
+    assert_eq!(told.succeed("a", 1, "done"), ["c/1"]);
+    told.succeed("c", 1, "done");
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 
@@ -216,10 +216,10 @@ fn a_task_in_error_lets_the_others_of_its_stage_finish() {
         (told.status(), told.task_status("a")),
         (WorkflowStatus::Running, TaskStatus::Error)
     );
-    told.succeed("b", 1, "");
+    told.succeed("b", 1, "done");
     assert_eq!(told.waiting(), [InterventionKind::PartialFailure]);
     assert_eq!(told.starts(resolve(1, InterventionChoice::RetryFailed)), ["a/2"]);
-    told.succeed("a", 2, "");
+    told.succeed("a", 2, "done");
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 

@@ -124,6 +124,24 @@ fn an_attempt_whose_time_is_up_is_stopped_and_counts_as_timed_out_whatever_it_sa
 }
 
 #[test]
+fn an_attempt_that_could_not_reach_its_model_in_time_says_so() {
+    let mut steps = vec![agent_step("do", "go")];
+    steps[0].timeout = Some(std::time::Duration::from_mins(1));
+    let mut told = TestRun::begin(plan(steps), json!({}));
+    told.tell(SessionInput::Started(job("do", 1)));
+    told.now += 60_000;
+    told.tell(timer("do", 1, TimerPurpose::Timeout));
+    let retry = coven_model::ModelRetry {
+        attempt: Some(7),
+        max: Some(10),
+        status: Some(500),
+        ..coven_model::ModelRetry::default()
+    };
+    told.tell(ended("do", 1, JobOutcome { retry: Some(retry), ..stopped() }));
+    assert_eq!(told.error(), "it took longer than 60s, retrying 7 of 10: 500");
+}
+
+#[test]
 fn a_question_waits_no_longer_than_the_job_that_asks_has_time() {
     let mut steps = vec![agent_step("do", "go"), agent_step("then", "go")];
     steps[0].timeout = Some(std::time::Duration::from_mins(1));

@@ -1,7 +1,9 @@
 //! Steps with one task, variables, and the run as a whole.
 
 use coven_model::event::SessionEvent;
-use coven_model::{InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus};
+use coven_model::{
+    AgentMode, InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus,
+};
 use serde_json::{Value, json};
 
 use crate::expect::{ExpectedOutput, OutputSchema};
@@ -201,6 +203,42 @@ fn an_answer_that_is_not_what_was_asked_for_fails_the_attempt() {
     told.succeed("plan", 3, "Here it is:\n```json\n[\"a\"]\n```");
     assert_eq!(told.status(), WorkflowStatus::Completed);
     assert_eq!(told.variable("tasks"), json!(["a"]));
+}
+
+#[test]
+fn an_empty_answer_of_a_headless_agent_is_no_success_unless_it_is_expected() {
+    let end = |mode, expect, outcome| {
+        let mut steps = vec![agent_step("do", "go")];
+        if let StepAction::Agent { agent } = &mut steps[0].action {
+            (agent.mode, agent.expect) = (mode, expect);
+        }
+        let mut told = TestRun::begin(plan(steps), no_input());
+        told.tell(ended("do", 1, outcome));
+        (told.task_status("do"), told.error())
+    };
+    let (headless, terminal) = (AgentMode::Headless, AgentMode::Interactive);
+    for blank in ["", " \n"] {
+        let (status, error) = end(headless, ExpectedOutput::Text, succeeded(blank));
+        assert_eq!(status, TaskStatus::Error);
+        assert_eq!(error, "the agent says it is done, and its answer is empty");
+        let (status, _) = end(headless, ExpectedOutput::Any, succeeded(blank));
+        assert_eq!(status, TaskStatus::Done);
+        let (status, _) = end(terminal, ExpectedOutput::Text, succeeded(blank));
+        assert_eq!(status, TaskStatus::Done);
+    }
+    // A program that says nothing about its turn has no answer that could be empty.
+    let silent = coven_model::JobOutcome { output: None, ..succeeded("") };
+    assert_eq!(end(headless, ExpectedOutput::Text, silent).0, TaskStatus::Done);
+    let mut told = TestRun::begin(plan(vec![script_step("do", "true")]), no_input());
+    told.succeed("do", 1, "");
+    assert_eq!(told.status(), WorkflowStatus::Completed);
+}
+
+#[test]
+fn a_failed_agent_is_not_blamed_for_its_empty_answer() {
+    let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
+    told.tell(ended("do", 1, coven_model::JobOutcome { output: Some(String::new()), ..exited(1) }));
+    assert_eq!(told.error(), "exit code 1");
 }
 
 /// Spec: C1.10.1
