@@ -4,9 +4,11 @@
 //! descriptions. Every key may be missing, because a file of a later layer says only what it
 //! changes; [`crate::ConfigAdapter`] fills in the defaults.
 
+mod abilities;
 mod approval;
 mod check;
 mod entries;
+pub mod layering;
 mod merge;
 
 use std::collections::BTreeMap;

@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_model::AdapterAbilities;
 use coven_notation::{ProblemReport, TrustedFiles, near};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -165,6 +166,12 @@ impl AdapterConfigLoader {
             pile.add_explicit_file(kind, path)?;
         }
         pile.finish(kind)
+    }
+
+    /// What the program of a type can be asked for; nothing for a type that cannot be loaded.
+    pub fn abilities(&self, kind: &str) -> Option<AdapterAbilities> {
+        let loaded = self.load(kind, None).ok()?;
+        Some(loaded.config.abilities(kind))
     }
 
     fn unknown(&self, kind: &str) -> LoadError {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use coven_model::{AgentMode, PermissionLevel};
+use coven_model::{AdapterAbilities, AgentMode, PermissionLevel};
 use coven_notation::TrustedFiles;
 
 use crate::adapter::{AgentAdapter, ConfigAdapter, Options};
@@ -136,6 +136,15 @@ impl AdapterRegistry {
         }
         let loaded = self.loader.load(kind, None).ok()?;
         Some(AdapterMetadata::new(kind, &loaded.config))
+    }
+
+    /// What the program of a type can be asked for. Nothing for a type that is made by code: only
+    /// its code knows.
+    pub fn abilities(&self, kind: &str) -> Option<AdapterAbilities> {
+        if self.made.contains_key(kind) {
+            return None;
+        }
+        self.loader.abilities(kind)
     }
 
     /// The loader behind the types that are made of files.

@@ -5,6 +5,7 @@
 //! [`find`] knows what a name means, [`failure`] tells what went wrong, [`output`], [`tree`] and
 //! [`question`] are how things look, [`tty`] and [`signals`] are the terminal outside.
 
+mod abilities;
 mod adapter;
 mod answer;
 mod attach;

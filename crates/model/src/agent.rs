@@ -1,5 +1,6 @@
 //! How an agent is to be run: in which mode and with which permission.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -80,4 +81,16 @@ impl fmt::Display for PermissionLevel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
+}
+
+/// What the program of an adapter can be asked for, as far as definitions are held against it before
+/// anything runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AdapterAbilities {
+    /// The program that is started.
+    pub command: String,
+    /// The modes it has, with the permission levels that can be granted in each.
+    pub modes: BTreeMap<AgentMode, Vec<PermissionLevel>>,
+    /// Whether what an agent on a terminal answered is told apart from the rest of its screen.
+    pub reads_answers: bool,
 }

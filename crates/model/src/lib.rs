@@ -20,7 +20,7 @@ pub mod usage;
 pub mod verdict;
 pub mod view;
 
-pub use agent::{AgentMode, PermissionLevel};
+pub use agent::{AdapterAbilities, AgentMode, PermissionLevel};
 pub use automatic::{AutoAnswer, AutoPolicy, HandlerName};
 pub use digest::ContentDigest;
 pub use event::{InterventionDecision, SessionEvent, SessionRule};

@@ -59,6 +59,9 @@ pub enum ExecuteError {
     /// The inputs are wrong.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
+    /// An agent of it cannot do what is asked of it, or its program is not there.
+    #[error("{}", .0.join("\n"))]
+    Unable(Vec<String>),
     /// The session's folder cannot be made.
     #[error(transparent)]
     Create(#[from] CreateError),

@@ -1,5 +1,6 @@
 //! Workflow definitions, their checks, and the pure decisions of a run.
 
+mod abilities;
 pub mod bind;
 pub mod catalogue;
 pub mod check;
@@ -29,6 +30,7 @@ mod testing;
 pub mod verdict;
 pub mod view;
 
+pub use abilities::{Inability, inabilities};
 pub use bind::{bind_event, bind_inputs};
 pub use check::{CheckEnvironment, CheckedDefinition, check};
 pub use command::Command;

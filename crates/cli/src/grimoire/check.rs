@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use coven_notation::ProblemReport;
-use coven_workflow::check;
+use coven_notation::{FileProblem, ProblemReport, SourceFile};
+use coven_workflow::{WorkflowPlan, check};
 
 use crate::failure::{CommandFailure, Result};
 use crate::written::{read, report, tell};
@@ -23,16 +23,38 @@ fn found(what: &str) -> Result<Vec<ProblemReport>> {
     let is_path = path.exists() || what.contains('/') || path.extension().is_some();
     if is_path {
         let known = super::known();
-        return Ok(vec![report(read(path)?, |source| check(source, &known).problems)]);
+        let problems = |source: &SourceFile| {
+            let checked = check(source, &known);
+            let unable = checked.plan.as_ref().map(|plan| unable(plan, source));
+            [checked.problems, unable.unwrap_or_default()].concat()
+        };
+        return Ok(vec![report(read(path)?, problems)]);
     }
     let catalogue = super::catalogue();
     let named: Vec<ProblemReport> = catalogue
         .entries()
         .filter(|entry| entry.name == what)
-        .map(coven_workflow::catalogue::CatalogueEntry::report)
+        .map(|entry| {
+            let mut report = entry.report();
+            let unable = entry.plan.as_ref().map(|plan| unable(plan, &report.source));
+            report.problems.extend(unable.unwrap_or_default());
+            report
+        })
         .collect();
     match catalogue.plan(what) {
         Err(error) if named.is_empty() => Err(CommandFailure::failed(error)),
         _ => Ok(named),
     }
+}
+
+/// What agents of a plan cannot do here. A program that is missing here may be there where the
+/// grimoire will run, so that is a warning.
+fn unable(plan: &WorkflowPlan, source: &SourceFile) -> Vec<FileProblem> {
+    let found = crate::abilities::unable(plan).into_iter();
+    found
+        .map(|mut unable| {
+            unable.fatal &= unable.code != "no-program";
+            unable.in_file(source)
+        })
+        .collect()
 }

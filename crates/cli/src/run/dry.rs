@@ -9,14 +9,17 @@ use coven_workflow::{CheckEnvironment, check};
 
 use super::RunTarget;
 use crate::failure::{CommandFailure, Result};
-use crate::{folders, output};
+use crate::{abilities, folders, output};
 
 pub(super) fn run(what: &RunTarget, as_json: bool) -> Result {
     let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
+    let mut unable = Vec::new();
     let view = match what {
         RunTarget::Grimoire(name) => {
             let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
-            dry_run(catalogue.plan(name).map_err(CommandFailure::failed)?)
+            let plan = catalogue.plan(name).map_err(CommandFailure::failed)?;
+            unable.extend(abilities::unable(plan));
+            dry_run(plan)
         }
         RunTarget::Definition(definition) => {
             let source = SourceFile::new(definition.name.as_str(), definition.text.as_str());
@@ -26,10 +29,17 @@ pub(super) fn run(what: &RunTarget, as_json: bool) -> Result {
                 output::report(&report);
                 return Err(CommandFailure::told());
             };
+            unable.extend(abilities::unable(&plan));
             dry_run(&plan)
         }
     };
-    if as_json { output::as_json(&view) } else { show(&view) }
+    if as_json { output::as_json(&view) } else { show(&view) }?;
+    for problem in &unable {
+        let severity = if problem.fatal { "error" } else { "warning" };
+        output::say!("{severity}: {}", output::one_line(&problem.message));
+        output::say!("hint: {}", output::one_line(&problem.help));
+    }
+    if unable.iter().any(|problem| problem.fatal) { Err(CommandFailure::told()) } else { Ok(()) }
 }
 
 /// A plan as a table.

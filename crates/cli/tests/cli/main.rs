@@ -10,6 +10,7 @@ mod attach;
 mod attacks;
 mod audit;
 mod cancel;
+mod causes;
 mod ceremony;
 mod completions;
 mod daemon;

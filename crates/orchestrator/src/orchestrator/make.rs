@@ -1,12 +1,17 @@
 //! Making sessions: from what is asked for to a session on the disk, and to one that runs.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use coven_folder::best_effort;
 use coven_model::{AutoAnswer, SessionId};
 use coven_notation::{FileProblem, ProblemReport, SourceFile};
 use coven_workflow::input::SessionSpec;
-use coven_workflow::{CheckEnvironment, SessionInput, WorkflowPlan, bind_inputs, check, settle};
+use coven_workflow::{
+    CheckEnvironment, SessionInput, WorkflowPlan, bind_inputs, check, inabilities, settle,
+};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -17,6 +22,25 @@ use crate::event::PublishedEvent;
 use crate::options::{NewSession, SessionContent};
 use crate::state::blocking::blocking;
 use crate::state::{ClaimError, Environment, WorkflowSession, caller};
+
+/// The program that is always there, as adapters name it.
+const OWN_PROGRAM: &str = "coven";
+
+/// Whether a program can be found in an environment. A path that is relative to a folder is not
+/// judged: the folder of a job is not known yet.
+fn is_program(program: &str, env: &Environment) -> bool {
+    let is_executable = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    if program.contains('/') {
+        return !program.starts_with('/') || is_executable(Path::new(program));
+    }
+    let folders = env.get(OsStr::new("PATH")).cloned();
+    let folders = folders.unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    std::env::split_paths(&folders)
+        .any(|folder| folder.is_relative() || is_executable(&folder.join(program)))
+}
 
 /// A session about to be made: everything about it was checked.
 pub(super) struct Prepared {
@@ -65,7 +89,20 @@ impl Orchestrator {
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
         settle(&mut plan, &input, &self.known()).map_err(inputs)?;
+        self.check_agents(&plan, &new.env)?;
         Ok(Prepared { plan, input, goal: new.goal, env: new.env, auto: new.auto })
+    }
+
+    /// Refuses a plan with an agent that could not be started, before anything of it runs.
+    fn check_agents(&self, plan: &WorkflowPlan, env: &Environment) -> Result<(), ExecuteError> {
+        let registry = self.shared.executor.registry();
+        let finds = |program: &str| program == OWN_PROGRAM || is_program(program, env);
+        let unable: Vec<String> = inabilities(plan, |adapter| registry.abilities(adapter), finds)
+            .into_iter()
+            .filter(|unable| unable.fatal)
+            .map(|unable| unable.to_string())
+            .collect();
+        if unable.is_empty() { Ok(()) } else { Err(ExecuteError::Unable(unable)) }
     }
 
     pub(super) fn make(

@@ -10,7 +10,8 @@ use coven_runner::{AgentTask, HeadlessRunner, RunnerEvent};
 use crate::support::{Home, wait};
 
 const RETRY: &str = r#"{"type":"system","subtype":"api_retry","attempt":7,"max_retries":10,"retry_delay_ms":500,"error_status":500,"error":"server_error"}"#;
-const SAID: &str = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"at last"}]}}"#;
+const SAID: &str =
+    r#"{"type":"assistant","message":{"content":[{"type":"text","text":"at last"}]}}"#;
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"at last"}"#;
 
 /// A program that runs a script and writes as Claude Code does.

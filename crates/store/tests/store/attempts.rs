@@ -25,6 +25,7 @@ fn outcome(reason: &str) -> JobOutcome {
         denials: Vec::new(),
         agent_session: None,
         touched: Vec::new(),
+        retry: None,
     }
 }
 

@@ -9,11 +9,18 @@ use crate::expect::OutputSchema;
 use crate::shell::{self, is_executed_variable};
 use crate::template::TextTemplate;
 
+/// What an element is called in a step that runs over a list.
+fn item_name(step: &SourceNode) -> Option<&str> {
+    let kind = step.get("type").and_then(SourceNode::as_str);
+    let chosen = step.get("as").and_then(SourceNode::as_str);
+    (kind == Some("parallel-agents")).then(|| chosen.unwrap_or("item"))
+}
+
 impl CheckContext<'_> {
     /// Checks the fields that a step shares with `defaults`.
     pub(super) fn shared_fields(&mut self, node: &SourceNode, variables: &StepVariables) {
         if let Some(adapter) = node.get("adapter") {
-            self.adapter(adapter, variables);
+            self.adapter(adapter, variables, item_name(node));
         }
         for key in ["model", "cwd"] {
             if let Some(text) = node.get(key) {

@@ -30,6 +30,7 @@ impl CheckContext<'_> {
             ("index".to_owned(), ValueType::Number),
         ]);
         self.agent_step(step, variables, around);
+        self.adapters_of_items(step, name);
         ValueType::array(ValueType::object([
             ("index".to_owned(), ValueType::Number),
             ("item".to_owned(), item),

@@ -19,6 +19,14 @@ pub fn settle(
     let scope = VariableScope::default().with("input", Value::Object(input.clone()));
     let mut problems = Vec::new();
     for step in &mut plan.steps {
+        if let Some(of_items) = adapters_of_items(&step.action, &scope) {
+            for problem in of_items.iter().filter_map(|name| unknown_adapter(name, known)) {
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+            continue;
+        }
         for agent in agents(&mut step.action) {
             if let Err(problem) = choose(agent, &scope, known)
                 && !problems.contains(problem.as_ref())
@@ -37,6 +45,41 @@ fn agents(action: &mut StepAction) -> Vec<&mut AgentSpec> {
         StepAction::Stage { tasks } => tasks.iter_mut().map(|task| &mut task.agent).collect(),
         StepAction::Script { .. } | StepAction::Gate { .. } => Vec::new(),
     }
+}
+
+/// The adapters that the elements of a fan-out name, for a step that takes its adapters from them;
+/// as far as the elements are known before the run.
+fn adapters_of_items(action: &StepAction, scope: &VariableScope) -> Option<Vec<(String, String)>> {
+    let StepAction::ParallelAgents { agent, for_each, item, .. } = action else { return None };
+    let template = TextTemplate::parse(&agent.adapter).ok()?;
+    let reference = template.single().filter(|one| one.name == *item)?;
+    let Ok(Value::Array(elements)) = for_each.value(scope) else { return Some(Vec::new()) };
+    let name = |element: Value| {
+        let scope = VariableScope::default().with(item, element);
+        let name = scope.resolve(reference).map(to_text).unwrap_or_default();
+        (reference.to_string(), name)
+    };
+    Some(elements.into_iter().map(name).collect())
+}
+
+fn unknown_adapter(
+    (reference, name): &(String, String),
+    known: &CheckEnvironment,
+) -> Option<FileProblem> {
+    if known.adapters.contains(name) {
+        return None;
+    }
+    let here = SourceSpan::default();
+    let message = if name.is_empty() {
+        format!("an element has no adapter in `{reference}`")
+    } else {
+        let near = coven_notation::near(name, &known.adapters);
+        let meant =
+            near.first().map(|best| format!("; did you mean `{best}`?")).unwrap_or_default();
+        format!("`{reference}` names an unknown adapter, `{name}`{meant}")
+    };
+    let help = format!("there are {}", known.adapters.join(", "));
+    Some(FileProblem::error("unknown-adapter", here, message).help(help))
 }
 
 fn choose(

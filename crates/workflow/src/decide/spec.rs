@@ -134,8 +134,16 @@ impl TaskVariables<'_> {
         agent: &AgentSpec,
     ) -> Result<(AgentWork, Vec<String>), String> {
         let at = |name: &str| format!("{prefix}{name}");
+        let adapter = match TextTemplate::parse(&agent.adapter) {
+            Ok(template) => self.text(step, &at("adapter"), &template)?,
+            Err(_) => agent.adapter.clone(),
+        };
+        if adapter.is_empty() {
+            let place = field(step, &at("adapter"));
+            return Err(format!("`{}` does not say which agent to run ({place})", agent.adapter));
+        }
         let work = AgentWork {
-            adapter: agent.adapter.clone(),
+            adapter,
             mode: agent.mode,
             model: self.maybe(step, &at("model"), agent.model.as_ref())?,
             permissions: agent.permissions,

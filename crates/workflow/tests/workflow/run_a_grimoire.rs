@@ -122,6 +122,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
             denials: Vec::new(),
             agent_session: None,
             touched: Vec::new(),
+            retry: None,
         };
         commands.extend(world.tell(SessionInput::Ended { job, outcome: Box::new(outcome) }));
     }

@@ -1,7 +1,7 @@
 //! Fan-out and stages.
 
 use coven_model::event::SessionEvent;
-use coven_model::{InterventionChoice, InterventionKind, TaskStatus, WorkflowStatus};
+use coven_model::{InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus};
 use serde_json::{Value, json};
 
 use crate::plan::{OnFailure, StepAction};
@@ -250,4 +250,25 @@ fn everything_of_a_stage_task_reaches_its_job() {
         "timeout": 9000
     });
     assert_eq!(serde_json::to_value(&started.spec).unwrap(), spec);
+}
+
+#[test]
+fn the_agents_of_a_fan_out_are_those_that_its_elements_name() {
+    let mut steps = vec![parallel("team", "${input.team}", "go", 4)];
+    if let StepAction::ParallelAgents { agent, .. } = &mut steps[0].action {
+        agent.adapter = "${item.cli}".to_owned();
+    }
+    let team = json!({"team": [{"cli": "claude"}, {"cli": "codex"}]});
+    let told = TestRun::begin(plan(steps.clone()), team);
+    let adapter = |task: &str| match told.spec(task, 1).work {
+        JobWork::Agent(agent) => agent.adapter,
+        JobWork::Shell(_) => panic!("it is an agent"),
+    };
+    assert_eq!((adapter("team.0"), adapter("team.1")), ("claude".to_owned(), "codex".to_owned()));
+    let told = TestRun::begin(plan(steps), json!({"team": [{"cli": ""}]}));
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+    assert_eq!(
+        told.error(),
+        "`${item.cli}` does not say which agent to run (`adapter` of step `team`)"
+    );
 }

@@ -1,0 +1,147 @@
+//! What is told before anything runs, and why a headless agent failed.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::STEP_TIMEOUT;
+use crate::home::Home;
+
+const RETRY: &str = r#"{"type":"system","subtype":"api_retry","attempt":7,"max_retries":10,"retry_delay_ms":500,"error_status":500,"error":"server_error"}"#;
+
+/// An adapter of the user's own, whose program runs a script and writes as Claude Code does.
+fn adapter(home: &Home, kind: &str, command: &str, script: &str) {
+    let config = json!({
+        "schemaVersion": 1, "command": command,
+        "modes": {"headless": {"baseArgs": ["-c", script], "promptPosition": "last",
+                               "transcript": "claude-stream-json", "usePty": false, "stdin": "null"}},
+        "states": {"interaction_idle": {"pattern": "^never$"}}});
+    let folder = home.path("home/.config/coven/adapters").join(kind);
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.json"), config.to_string()).unwrap();
+}
+
+fn result(text: &str) -> String {
+    let result = json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
+    format!("echo '{result}'")
+}
+
+#[test]
+fn an_agent_that_cannot_reach_its_model_says_so_wherever_it_is_looked_at() {
+    let home = Home::new();
+    adapter(&home, "flaky", "sh", &format!("echo '{RETRY}'; exec sleep 600"));
+    let steps = "  - {name: work, type: agent, adapter: flaky, prompt: go, timeout: 600s}\n";
+    let name = home.run(steps, &["--detach", "--goal", "something"]).ok().out.trim().to_owned();
+    let words = "retrying 7 of 10: 500 server_error";
+    let end = Instant::now() + STEP_TIMEOUT;
+    loop {
+        let listed = home.coven(&["ls"]).ok().out;
+        if listed.contains(&format!("work: {words}")) {
+            break;
+        }
+        assert!(Instant::now() < end, "{listed}");
+        std::thread::yield_now();
+    }
+    let shown = home.coven(&["show", &name]).ok().out;
+    assert!(shown.contains(&format!("working, {words}")), "{shown}");
+    let item = home.coven(&["ls", "--json"]).ok().json()["workflows"][0].clone();
+    assert_eq!(item["retrying"], format!("work: {words}"));
+    let details = home.coven(&["show", &name, "--json"]).ok().json();
+    assert_eq!(details["tasks"][0]["verdict"]["retry"]["status"], 500, "{details}");
+    let logs = home.coven(&["logs", &name]).ok().out;
+    assert!(logs.contains(words), "{logs}");
+}
+
+#[test]
+fn an_agent_whose_time_is_up_is_told_with_what_held_it_up() {
+    let home = Home::new();
+    adapter(&home, "flaky", "sh", &format!("echo '{RETRY}'; exec sleep 600"));
+    let steps = "  - {name: work, type: agent, adapter: flaky, prompt: go, timeout: 2s}\n";
+    let said = home.run(steps, &[]).code(1);
+    let told = format!("{}{}", said.out, said.err);
+    let words = "it took longer than 2s, retrying 7 of 10: 500 server_error";
+    assert!(told.contains(words), "{told}");
+}
+
+#[test]
+fn an_empty_answer_fails_unless_it_is_expected() {
+    let home = Home::new();
+    adapter(&home, "silent", "sh", &result(""));
+    let step = "  - {name: work, type: agent, adapter: silent, prompt: go}\n";
+    let said = home.run(step, &[]).code(1);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(told.contains("the agent says it is done, and its answer is empty"), "{told}");
+    home.run(&step.replace("prompt: go", "prompt: go, expect: any"), &[]).ok();
+}
+
+#[test]
+fn a_missing_program_is_told_before_anything_runs_and_by_a_dry_run() {
+    let home = Home::new();
+    adapter(&home, "gone", "no-such-program", "true");
+    let steps = "  - {name: first, type: script, command: touch ran.txt}\n  - {name: second, type: agent, adapter: gone, prompt: go}\n";
+    let words = "step `second`: the program `no-such-program` of `gone` was not found";
+    let said = home.run(steps, &["--dry-run"]).code(1);
+    assert!(said.out.contains("first") && said.out.contains("second"), "{}", said.out);
+    assert!(said.err.contains(words), "{}", said.err);
+    let said = home.run(steps, &[]).code(1);
+    assert!(said.err.contains(words), "{}", said.err);
+    assert!(!home.path("project/ran.txt").exists(), "nothing ran");
+    assert_eq!(home.names(), [""; 0], "no session was made");
+    // The file is right; it may be for another machine.
+    let said = home.coven(&["grimoire", "check", "./test.yaml"]).ok();
+    assert!(said.err.contains("warning") && said.err.contains(words), "{}", said.err);
+}
+
+#[test]
+fn what_an_adapter_cannot_grant_is_told_before_anything_runs() {
+    let home = Home::new();
+    let check = |steps: &str| {
+        let text = format!("name: test\ndescription: A test.\nsteps:\n{steps}");
+        home.write("test.yaml", &text);
+        home.coven(&["grimoire", "check", "./test.yaml"]).code(1).err
+    };
+    let granted =
+        check("  - {name: one, type: agent, adapter: shell, prompt: ls, permissions: edits}\n");
+    assert!(granted.contains("the adapter `shell` does not say how to grant `edits`"), "{granted}");
+    assert!(granted.contains("test.yaml:4:"), "{granted}");
+    let arbiter = check(
+        "  - {name: one, type: agent-loop, adapter: demo, prompt: go, arbiter: {prompt: good?, adapter: shell}}\n",
+    );
+    assert!(arbiter.contains("`shell` cannot be an arbiter"), "{arbiter}");
+    let screen = check(
+        "  - {name: one, type: agent, adapter: demo, mode: interactive, prompt: go, expect: json}\n",
+    );
+    assert!(screen.contains("on a terminal is all that its screen shows"), "{screen}");
+    let said = home.coven(&["run", "./test.yaml"]).code(1);
+    assert!(said.err.contains("on a terminal is all that its screen shows"), "{}", said.err);
+    assert_eq!(home.names(), [""; 0], "no session was made");
+}
+
+#[test]
+fn an_adapter_that_loses_the_arguments_of_its_transcript_is_told_by_its_check() {
+    let home = Home::new();
+    let folder = home.path("home/.config/coven/adapters/claude");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("config.json");
+    fs::write(&file, r#"{"modes": {"headless": {"baseArgs": ["-p", "--debug"]}}}"#).unwrap();
+    let words = "leave out `--output-format stream-json`";
+    for what in ["claude", file.to_str().unwrap(), folder.to_str().unwrap()] {
+        let said = home.coven(&["adapter", "check", what]).code(1);
+        assert!(said.err.contains(words), "{what}: {}", said.err);
+    }
+    let text = r#"{"modes": {"headless": {"baseArgs": ["-p", "--debug"], "transcript": "text"}}}"#;
+    fs::write(&file, text).unwrap();
+    home.coven(&["adapter", "check", "claude"]).ok();
+}
+
+#[test]
+fn a_team_of_different_agents_runs_each_with_its_own() {
+    let home = Home::new();
+    adapter(&home, "one", "sh", &result("I am one"));
+    adapter(&home, "two", "sh", &result("I am two"));
+    let steps = "  - {name: team, type: parallel-agents, for_each: [{cli: one}, {cli: two}, {cli: demo}], adapter: '${item.cli}', prompt: say I am demo, output: said}\n  - {name: show, type: script, command: 'printf %s \"${said[0].output},${said[1].output},${said[2].output}\" > said.txt'}\n";
+    home.run(steps, &[]).ok();
+    let said = fs::read_to_string(home.path("project/said.txt")).unwrap();
+    assert_eq!(said, "I am one,I am two,I am demo");
+}
