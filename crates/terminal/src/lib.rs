@@ -7,6 +7,7 @@ pub mod recording;
 mod replies;
 pub mod sanitise;
 pub mod screen;
+pub mod screen_log;
 pub mod signals;
 pub mod snapshot;
 pub mod through;

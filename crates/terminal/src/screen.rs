@@ -28,7 +28,7 @@ use crate::snapshot::ScreenSnapshot;
 pub(crate) use buffer::KittyKeyboard;
 pub(crate) use cursor::SavedCursor;
 pub use damage::ScreenDamage;
-pub(crate) use engine::ScreenEmulator;
+pub(crate) use engine::{LeavingRow, ScreenEmulator};
 pub(crate) use grid::Grid;
 pub use mode::{MouseEncoding, MouseTracking, ScreenModes};
 pub(crate) use palette::ColorPalette;
@@ -182,6 +182,16 @@ impl Screen {
     /// What the program signalled since the last call. At most the last few thousand are kept.
     pub fn take_signals(&mut self) -> Vec<TerminalSignal> {
         self.engine.signals.drain(..).collect()
+    }
+
+    /// From now on rows that leave the main screen at its top are kept until they are taken.
+    pub(crate) fn keep_leaving_rows(&mut self) {
+        self.engine.leaving.get_or_insert_default();
+    }
+
+    /// The rows that left the main screen since the last call.
+    pub(crate) fn take_leaving_rows(&mut self) -> Vec<LeavingRow> {
+        self.engine.leaving.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The screen as it stands. Rows that did not change since the last snapshot are shared with

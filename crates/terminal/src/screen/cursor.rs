@@ -169,6 +169,7 @@ impl ScreenEmulator {
         if self.row() + 1 == self.margins.1 {
             self.touch_all();
             self.scrolled += u64::from(self.margins.0 == 0);
+            self.rows_leave(1);
         }
         self.term.linefeed();
         self.term.grid_mut().cursor.input_needs_wrap = false;

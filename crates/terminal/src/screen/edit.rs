@@ -96,6 +96,7 @@ impl ScreenEmulator {
     }
 
     pub(super) fn erase_history(&mut self) {
+        self.history_erased();
         self.term.clear_screen(ClearMode::Saved);
     }
 
@@ -177,6 +178,7 @@ impl ScreenEmulator {
     }
 
     pub(super) fn scroll_up(&mut self, count: usize) {
+        self.rows_leave(count);
         self.term.scroll_up(count);
         self.end_line_at_wrap();
         self.touch_all();

@@ -27,6 +27,15 @@ const MAX_HISTORY: usize = 10_000;
 /// Signals kept until they are taken; the oldest go first.
 const MAX_SIGNALS: usize = 4096;
 
+/// What happened to the rows above the main screen.
+#[derive(Debug)]
+pub(crate) enum LeavingRow {
+    /// A row left at the top.
+    Text { text: String, wrapped: bool },
+    /// The program erased the rows above.
+    HistoryErased,
+}
+
 /// Titles kept on the title stack.
 const MAX_TITLES: usize = 16;
 
@@ -34,6 +43,9 @@ pub(crate) struct ScreenEmulator {
     pub(super) term: Term<VoidListener>,
     /// Rows the main screen keeps above.
     pub(super) history: usize,
+    /// Rows that left the main screen at its top since they were taken; nothing if they are not
+    /// wanted.
+    pub(super) leaving: Option<Vec<LeavingRow>>,
     /// How many rows have left the screen at its top by line feeds.
     pub(super) scrolled: u64,
     pub(super) modes: ScreenModes,
@@ -79,6 +91,7 @@ impl ScreenEmulator {
         Self {
             term,
             history,
+            leaving: None,
             scrolled: 0,
             modes,
             margins: (0, size.screen_lines()),
@@ -220,6 +233,27 @@ impl ScreenEmulator {
         )
     }
 
+    /// Keeps the text of the first rows of the main screen, which are about to leave.
+    pub(super) fn rows_leave(&mut self, count: usize) {
+        if self.modes.alternate_screen || self.margins.0 > 0 {
+            return;
+        }
+        let count = count.min(self.margins.1);
+        let Some(mut leaving) = self.leaving.take() else { return };
+        leaving.extend((0..count).map(|index| {
+            let row = ScreenRow::read(self.grid(), index);
+            LeavingRow::Text { wrapped: row.is_wrapped(), text: row.joined_text().to_owned() }
+        }));
+        self.leaving = Some(leaving);
+    }
+
+    /// Notes that the rows above the main screen were erased.
+    pub(super) fn history_erased(&mut self) {
+        if let Some(leaving) = self.leaving.as_mut().filter(|_| !self.modes.alternate_screen) {
+            leaving.push(LeavingRow::HistoryErased);
+        }
+    }
+
     pub(super) fn signal(&mut self, signal: TerminalSignal) {
         if self.signals.len() == MAX_SIGNALS {
             self.signals.pop_front();
@@ -260,6 +294,7 @@ impl ScreenEmulator {
 
     /// RIS: as new, but for the size and what was not yet taken.
     fn reset(&mut self) {
+        self.history_erased();
         self.term.reset_state();
         self.modes = ScreenModes::default();
         self.margins = (0, self.height());

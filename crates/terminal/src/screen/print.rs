@@ -180,6 +180,7 @@ impl ScreenEmulator {
         let wraps = self.modes.autowrap && (pending || column + width > columns);
         if wraps && row + 1 == self.margins.1 {
             self.touch_all();
+            self.rows_leave(1);
         }
         // Wide characters are taken apart before they are overwritten: the emulator would forget
         // that this one did not fit in the row above.

@@ -93,6 +93,11 @@ impl ScreenRow {
         &self.text
     }
 
+    /// The text as it goes on in the next row: without the blank that a wide character left.
+    pub(crate) fn joined_text(&self) -> &str {
+        if self.spacer { self.text.strip_suffix(' ').unwrap_or(&self.text) } else { &self.text }
+    }
+
     /// Whether the line goes on in the next row.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.wrapped

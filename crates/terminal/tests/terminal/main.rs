@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod recordings;
+mod screen_log;
 
 use coven_testkit::checks;
 use coven_testkit::random::{Random, output};
