@@ -63,6 +63,8 @@ export interface Intervention {
   entries?: MenuEntry[];
   /** Why the last answer to the same question did not reach the agent. */
   refused?: string | null;
+  /** What is typed as an answer is recorded nowhere. */
+  secret?: boolean;
   excerpt?: string;
   digest?: string | null;
   createdAt: Timestamp;
@@ -255,6 +257,16 @@ export interface Output {
   live: boolean;
   dropped?: number;
   text: string;
+}
+
+/** What the terminal of a task showed, line by line. */
+export interface Log {
+  attempt: AttemptId;
+  first: number;
+  lines: string[];
+  standing: number;
+  dropped?: number;
+  live: boolean;
 }
 
 export interface TranscriptEntry {

@@ -24,7 +24,7 @@ const document = JSON.parse(readFileSync(join(web, "../crates/api/openapi.json")
 const NAMES: Record<string, string> = {
   Evidence: "VerdictEvidence", Verdict: "AgentVerdict", Usage: "TokenUsage",
   Interventions: "InterventionList", Decide: "DecideRequest", Workflow: "WorkflowDetails",
-  Envelope: "EventEnvelope", Snapshot: "EventSnapshot", Screen: "TaskScreen", Output: "OutputText",
+  Envelope: "EventEnvelope", Snapshot: "EventSnapshot", Screen: "TaskScreen", Output: "OutputText", Log: "LogText",
   Transcript: "TaskTranscript", Explanation: "VerdictExplanation", Diagnostic: "TextDiagnostic",
   Grimoires: "GrimoireList", Grimoire: "GrimoireText", Checked: "CheckResponse",
   Adapters: "AdapterList", Definition: "WorkflowDefinition", Started: "StartedSession",

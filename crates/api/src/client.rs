@@ -35,8 +35,8 @@ use crate::system::{
     VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
-    TypeResponse, VerdictExplanation,
+    AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ScreenSize, TaskScreen,
+    TaskTranscript, TypeRequest, TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
@@ -217,6 +217,11 @@ impl ApiClient {
         query: &OutputQuery,
     ) -> Result<OutputText, ClientError> {
         self.get(&task_path(id, task, "output"), query).await
+    }
+
+    /// What the terminal of a task showed, line by line.
+    pub async fn log(&self, id: &str, task: &str, query: LogQuery) -> Result<LogText, ClientError> {
+        self.get(&task_path(id, task, "log"), &query).await
     }
 
     /// What a task printed, as it came, and where the next piece begins.

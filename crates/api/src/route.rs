@@ -21,8 +21,8 @@ use crate::system::{
     TrustQuery, VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, OutputQuery, OutputText, ScreenSize, TaskScreen, TaskTranscript, TypeRequest,
-    TypeResponse, VerdictExplanation,
+    AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ScreenSize, TaskScreen,
+    TaskTranscript, TypeRequest, TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
@@ -310,6 +310,14 @@ pub const ROUTES: &[ApiRoute] = &[
         .gives::<OutputText>()
         .or_as("application/octet-stream")
         .or(TASK_PROBLEMS),
+    get(
+        "/workflows/{id}/tasks/{task}/log",
+        "getLog",
+        "What the terminal of a task showed, as lines",
+    )
+    .query::<LogQuery>()
+    .gives::<LogText>()
+    .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")
         .query::<AttemptQuery>()
         .gives::<TaskTranscript>()

@@ -97,6 +97,41 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// What `GET …/log` takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LogQuery {
+    /// The attempt; the newest unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// From this line on; from the beginning unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<u64>,
+    /// Only so many of the last lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<u64>,
+}
+
+/// What the terminal of a task showed, line by line: what scrolled off, then what stands on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LogText {
+    /// The attempt that this is about.
+    pub attempt: AttemptId,
+    /// The number of the first of `lines`; the log begins with 0.
+    pub first: u64,
+    /// The lines, without colours; at most 20,000 at a time.
+    pub lines: Vec<String>,
+    /// How many of the last lines stand on the screen and may still change. A program that prints
+    /// all of its text again may also change lines before these.
+    pub standing: u64,
+    /// How many bytes of the output are in no line, because they are no longer kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// Whether more may come.
+    pub live: bool,
+}
+
 /// A headless agent's structured output, readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

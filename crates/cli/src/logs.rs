@@ -1,10 +1,16 @@
-//! `coven logs`: what tasks printed.
+//! `coven logs`: what tasks printed, or showed on their terminals.
+
+mod screen;
+mod tail;
 
 use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
-use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, TranscriptEntry};
+use coven_api::task::{
+    AttemptQuery, LogQuery, LogText, OutputQuery, OutputStream, TranscriptEntry,
+};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::AgentMode;
 
@@ -16,6 +22,13 @@ use crate::output;
 use crate::printed::PrintedOutput;
 use crate::signals::{SignalEvent, SignalListener};
 
+use screen::ShownLines;
+use tail::TailPrinter;
+
+/// How long the log of a terminal is left alone after a look: a program that paints all the time
+/// makes an event of each piece.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
 /// The adapter of plain programs, which have nothing to tell but their output.
 const SHELL_ADAPTER: &str = "shell";
 
@@ -24,10 +37,13 @@ const SHELL_ADAPTER: &str = "shell";
 #[command(after_help = "Examples:
   coven logs brisk-otter              what its tasks printed, one after the other
   coven logs brisk-otter/build.3 -f   one task, and what it prints from now on
+  coven logs brisk-otter --tail 20    the last lines of each task
   coven logs brisk-otter/plan --raw   exactly the bytes, also those that colour and move
   coven logs brisk-otter/plan --attempt 1
 
-Of an agent without a terminal it shows what it said and did; --plain shows its output instead.")]
+Of an agent on a terminal it shows what a person saw there: what scrolled off, and what stands on
+the screen, each line once. Of an agent without a terminal it shows what it said and did; --plain
+shows its output instead.")]
 pub(crate) struct Arguments {
     /// The session, or a task of it.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
@@ -35,6 +51,9 @@ pub(crate) struct Arguments {
     /// Go on with what is printed from now on.
     #[arg(short, long)]
     follow: bool,
+    /// Only the last lines, and with --follow what comes after them.
+    #[arg(long, value_name = "LINES", conflicts_with = "raw")]
+    tail: Option<usize>,
     /// The bytes as they came.
     #[arg(long, conflicts_with = "plain")]
     raw: bool,
@@ -77,14 +96,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
+/// Where the words of a task come from.
+enum LogSource {
+    /// What it said and did, of which so many entries are shown.
+    Transcript { seen: usize },
+    /// What its terminal showed.
+    Screen(ShownLines),
+    /// What it printed, shown up to here.
+    Stream { offset: u64 },
+}
+
+impl LogSource {
+    /// When it must be looked at again, even if nothing happens.
+    fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Screen(shown) => shown.due(Instant::now()),
+            Self::Transcript { .. } | Self::Stream { .. } => None,
+        }
+    }
+}
+
 /// What one task printed.
 struct TaskLog<'a> {
     client: &'a ApiClient,
     workflow: &'a WorkflowDetails,
     task: &'a TaskItem,
     arguments: &'a Arguments,
-    /// Whether the end of the last line was shown.
-    ended: bool,
+    text: TailPrinter,
     /// Between exact bytes and a terminal.
     printed: Option<PrintedOutput>,
 }
@@ -100,7 +138,8 @@ impl<'a> TaskLog<'a> {
         if arguments.raw && std::io::stdout().is_terminal() {
             printed = Some(PrintedOutput::new()?);
         }
-        Ok(Self { client, workflow, task, arguments, ended: true, printed })
+        let text = TailPrinter::new(arguments.tail);
+        Ok(Self { client, workflow, task, arguments, text, printed })
     }
 
     fn id(&self) -> &'a str {
@@ -111,21 +150,64 @@ impl<'a> TaskLog<'a> {
         let mut events = self.arguments.follow.then(|| {
             EventPump::session(self.client, &self.workflow.item.id, Some(self.workflow.last_seq))
         });
-        let mut entries = if self.has_transcript().await { Some(0) } else { None };
-        let mut offset = 0;
+        let mut source = self.source().await;
         let mut signals = SignalListener::listen()?;
         loop {
-            let live = match &mut entries {
-                Some(seen) => self.entries(seen).await?,
-                None => self.output(&mut offset).await?,
+            let live = match &mut source {
+                LogSource::Transcript { seen } => self.entries(seen).await?,
+                LogSource::Screen(shown) => self.screen(shown).await?,
+                LogSource::Stream { offset } => self.output(offset).await?,
             };
+            self.text.begin()?;
             let Some(events) = events.as_mut().filter(|_| live) else { break };
             tokio::select! {
                 told = signals.next() => if told != SignalEvent::Resized { break },
-                () = self.more(events) => {}
+                () = self.more(events, source.due()) => {}
             }
         }
-        if self.ended || self.arguments.raw { Ok(()) } else { output::line("") }
+        if self.text.is_at_line_end() || self.arguments.raw { Ok(()) } else { output::line("") }
+    }
+
+    /// Where its words come from.
+    async fn source(&self) -> LogSource {
+        if self.has_transcript().await {
+            return LogSource::Transcript { seen: 0 };
+        }
+        let Arguments { raw, stream, .. } = self.arguments;
+        if self.task.mode == AgentMode::Interactive && !raw && stream.is_none() {
+            return LogSource::Screen(ShownLines::default());
+        }
+        LogSource::Stream { offset: 0 }
+    }
+
+    /// What is new of what its terminal showed; whether more may come.
+    async fn screen(&mut self, shown: &mut ShownLines) -> Result<bool> {
+        let log = self.lines(shown.from()).await?;
+        let live = log.live;
+        let new = if self.arguments.follow { shown.next(&log, Instant::now()) } else { log.lines };
+        for line in new {
+            self.text.write(&format!("{}\n", output::clean(&line)))?;
+        }
+        Ok(live)
+    }
+
+    /// All lines of its terminal from a number on.
+    async fn lines(&self, from: u64) -> Result<LogText> {
+        let query = LogQuery { attempt: self.arguments.attempt, from: Some(from), tail: None };
+        let (id, task) = (self.id(), self.task.id.as_str());
+        let mut log = self.client.log(id, task, query).await?;
+        if log.dropped > 0 && from == 0 {
+            output::say!("note: {} bytes are no longer kept", log.dropped);
+        }
+        loop {
+            let from = Some(log.first + log.lines.len() as u64);
+            let more = self.client.log(id, task, LogQuery { from, ..query }).await?;
+            if more.lines.is_empty() {
+                return Ok(log);
+            }
+            (log.standing, log.live) = (more.standing, more.live);
+            log.lines.extend(more.lines);
+        }
     }
 
     /// Whether more is known of it than what it printed.
@@ -154,7 +236,7 @@ impl<'a> TaskLog<'a> {
             if entry.kind == "final" && before.is_some_and(|before| before.text == entry.text) {
                 continue;
             }
-            output::write(&entry_text(entry))?;
+            self.text.write(&entry_text(entry))?;
         }
         *seen = told.entries.len();
         Ok(told.live)
@@ -193,8 +275,7 @@ impl<'a> TaskLog<'a> {
                 output::say!("note: {} bytes are no longer kept", piece.dropped);
             }
             if !piece.text.is_empty() {
-                self.ended = piece.text.ends_with('\n');
-                output::write(&piece.text.replace('\r', ""))?;
+                self.text.write(&piece.text.replace('\r', ""))?;
             }
             let forth = piece.next > *offset;
             *offset = piece.next;
@@ -213,10 +294,24 @@ impl<'a> TaskLog<'a> {
         }
     }
 
-    /// Waits until this task printed something or something else happened to it.
-    async fn more(&self, events: &mut EventPump) {
+    /// Waits until this task printed something or something else happened to it, or until it is
+    /// time.
+    async fn more(&self, events: &mut EventPump, due: Option<Instant>) {
+        if due.is_some() {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
         loop {
-            match events.next().await {
+            let due = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let next = tokio::select! {
+                next = events.next() => next,
+                () = due => return,
+            };
+            match next {
                 Ok(Some(StreamedEvent::Event(envelope))) => {
                     if envelope.data.get("task").and_then(|task| task.as_str())
                         == Some(self.task.id.as_str())

@@ -35,6 +35,7 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/workflows/{id}/purge", post(workflow::purge))
         .route("/workflows/{id}/tasks/{task}/screen", get(look::screen))
         .route("/workflows/{id}/tasks/{task}/output", get(look::output))
+        .route("/workflows/{id}/tasks/{task}/log", get(look::log))
         .route("/workflows/{id}/tasks/{task}/transcript", get(look::transcript))
         .route("/workflows/{id}/tasks/{task}/recording", get(look::recording))
         .route("/workflows/{id}/tasks/{task}/explain", get(look::explain))

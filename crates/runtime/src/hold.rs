@@ -6,6 +6,7 @@
 mod adopt;
 mod changes;
 mod folder;
+mod log;
 mod pane;
 pub mod protocol;
 mod registry;
@@ -23,6 +24,7 @@ pub use crate::cgroup::JobCgroup;
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
 pub use changes::FolderChanges;
 pub use folder::{FolderError, HolderExit, HolderFolder, SpawnRecord};
+pub use log::TapeLog;
 pub use pane::HolderPane;
 pub use registry::{HolderEntry, HolderRegistry};
 pub use request::{BadRequest, HoldRequest, HoldVerb};

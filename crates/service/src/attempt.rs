@@ -1,17 +1,21 @@
 //! Looking at an attempt of a task: its screen, its output, what it did, why we think so.
 
+mod log;
 mod output;
 mod recording;
 mod screen;
 mod transcript;
 
 use coven_api::task::{
-    AttemptQuery, OutputQuery, OutputText, TaskScreen, TaskTranscript, VerdictExplanation,
+    AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, TaskScreen, TaskTranscript,
+    VerdictExplanation,
 };
-use coven_model::{AgentVerdict, AttemptId};
+use coven_model::{AgentMode, AgentVerdict, AttemptId};
 use coven_orchestrator::TaskAccess;
 use coven_runner::AgentRunner;
+use coven_terminal::screen_log::LogLines;
 
+pub(crate) use self::log::ScreenLogs;
 pub use self::recording::Recording;
 use crate::blocking::blocking;
 use crate::error::ServiceError;
@@ -108,6 +112,30 @@ impl Service {
             dropped: piece.dropped,
             text: coven_terminal::sanitise::strip(&piece.bytes).into_owned(),
         }))
+    }
+
+    /// What the terminal of a task showed, line by line.
+    pub async fn log(
+        &self,
+        id: &str,
+        task: &str,
+        query: LogQuery,
+    ) -> Result<LogText, ServiceError> {
+        let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
+        let TaskAccess { attempt, folder, log, mode, .. } = access;
+        if mode == AgentMode::Headless {
+            return Err(ServiceError::NoTerminal(attempt.task));
+        }
+        let context = self.context().clone();
+        let read = blocking(move || {
+            if folder.as_os_str().is_empty() {
+                return log::read_file(&log, query);
+            }
+            context.screen_logs.read(&folder, query)
+        });
+        let log::FoundLines { found, dropped } = read.await?;
+        let LogLines { first, lines, standing } = found;
+        Ok(LogText { attempt, first, lines, standing: standing as u64, dropped, live })
     }
 
     /// What the headless agent of a task said and did, readable.

@@ -9,6 +9,7 @@ use coven_store::SessionAuthority;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempt::ScreenLogs;
 use crate::catalogue_folders::CatalogueFolders;
 use crate::config::ServiceConfig;
 use crate::error::ServiceError;
@@ -31,6 +32,8 @@ pub(crate) struct ServiceContext {
     pub(crate) admission: AdmissionQueue,
     pub(crate) trust: TrustStore,
     pub(crate) versions: InstalledVersions,
+    /// What terminals showed, of the attempts that were asked for last.
+    pub(crate) screen_logs: ScreenLogs,
     pub(crate) metrics: Metrics,
     /// Cancelled when the service is to end.
     pub(crate) stopping: CancellationToken,

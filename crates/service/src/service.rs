@@ -23,6 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempt::ScreenLogs;
 use crate::base_dir::{BaseDirectory, OpeningGuard};
 use crate::blocking::blocking;
 use crate::clock::now;
@@ -100,6 +101,7 @@ impl Service {
             admission: AdmissionQueue::new(slots),
             trust: TrustStore::open(&places),
             versions: InstalledVersions::default(),
+            screen_logs: ScreenLogs::default(),
             metrics: Metrics::new(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),

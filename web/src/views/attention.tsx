@@ -144,7 +144,7 @@ const APPROVES: ReadonlySet<Choice> = new Set<Choice>(["approve", "approve-alway
 const seenToEnd = new Set<string>();
 
 const mayApprove = (item: InterventionItem) =>
-  item.kind !== "approval" || (!item.truncated && (!item.excerpt || seenToEnd.has(item.id)));
+  !item.truncated && (item.kind !== "approval" || !item.excerpt || seenToEnd.has(item.id));
 
 const open = (item: InterventionItem) => go(toSession(item.workflowId, item.task ?? null));
 
@@ -205,7 +205,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
   };
   useLayoutEffect(look);
   const unseen = (choice: Choice) =>
-    APPROVES.has(choice) && item.kind === "approval" && (item.truncated === true || (!!item.excerpt && !toEnd));
+    APPROVES.has(choice) && (item.truncated === true || (item.kind === "approval" && !!item.excerpt && !toEnd));
   const task = details.value.get(item.workflowId)?.tasks.find((one) => one.id === item.task);
   const evidence = task?.verdict?.state === "awaiting" ? task.verdict.evidence : null;
   // The terminal right below shows the same; the card keeps enough of it that nothing is decided
@@ -220,6 +220,13 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
   const texts = item.options.filter((option) =>
     NEEDS_TEXT.has(option) && (option !== "answer" || entries.length === 0 || ownText));
   const takesText = takes.length > 0 && (entries.length === 0 || texts.length > 0);
+  const typed = {
+    value: text,
+    onInput: (event: { currentTarget: HTMLInputElement }) => setText(event.currentTarget.value),
+    autoComplete: "off",
+    "aria-label": texts.length > 0 ? "Your answer" : "A text that goes along",
+    placeholder: ownText ? ownText.label : texts[0] === "send" ? "Message to the agent" : texts.length > 0 ? "Answer in words" : "Reason, if you like",
+  };
 
   const press = (choice: Choice) => {
     if (!mayDecide() || busy || unseen(choice)) return;
@@ -270,7 +277,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
       {item.refused && (
         <p class="unseen"><Warn size={13} /> <span>The last answer did not reach the agent: {item.refused}</span></p>
       )}
-      {item.kind === "approval" && item.truncated && (
+      {item.truncated && (
         <p class="unseen muted"><Warn size={13} /> <span>A part of this is not on the agent's screen. Open its terminal and answer there.</span></p>
       )}
       {item.kind === "approval" && !item.truncated && item.excerpt && !toEnd && (
@@ -300,9 +307,9 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
             const first = texts[0];
             if (first) press(first);
           }}>
-            <input value={text} onInput={(event) => setText(event.currentTarget.value)} autoComplete="off"
-              aria-label={texts.length > 0 ? "Your answer" : "A text that goes along"}
-              placeholder={ownText ? ownText.label : texts[0] === "send" ? "Message to the agent" : texts.length > 0 ? "Answer in words" : "Reason, if you like"} />
+            {item.secret
+              ? <input type="password" {...typed} aria-label="Your answer; it is recorded nowhere" />
+              : <input {...typed} />}
             {texts.map((choice) => (
               <button key={choice} type="submit" disabled={busy || text.trim() === ""} aria-disabled={locked}
                 data-choice={choice} title={MEANING[choice]}>{CHOICE[choice]}</button>

@@ -1,6 +1,6 @@
-// What a task printed: as text, or byte by byte as it came.
+// What a task printed, or showed on its terminal: as text, or byte by byte as it came.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Output, TaskItem } from "../api";
+import type { Log, Output, TaskItem } from "../api";
 import { ask, get, ofTask } from "../http";
 import { say } from "./parts";
 import { Copy, Upload } from "./icons";
@@ -8,13 +8,15 @@ import { Loading, Wrong } from "./parts";
 
 /** How much of the end is shown; the rest can be downloaded. */
 const SHOWN = 256 * 1024;
+/** How many of the last lines of a terminal are shown. */
+const SHOWN_LINES = 5000;
 const AGAIN = 1000;
 
 export function OutputView({ id, task }: { id: string; task: TaskItem }) {
   const [raw, setRaw] = useState(false);
   const [wrap, setWrap] = useState(true);
   const [text, setText] = useState<string | null>(null);
-  const [more, setMore] = useState(0);
+  const [missing, setMissing] = useState<string | null>(null);
   const [error, setError] = useState<unknown>(null);
   const box = useRef<HTMLPreElement>(null);
   const path = (rest: string) => ofTask(id, task.id, `/output?attempt=${task.attempt}${rest}`);
@@ -25,6 +27,7 @@ export function OutputView({ id, task }: { id: string; task: TaskItem }) {
     let next: number | null = null;
     let shown = "";
     setText(null);
+    setMissing(null);
     setError(null);
     const show = (added: string, replace: boolean) => {
       shown = (replace ? added : shown + added).slice(-2 * SHOWN);
@@ -40,10 +43,15 @@ export function OutputView({ id, task }: { id: string; task: TaskItem }) {
       if (raw) {
         const answer = await ask(path(`&raw=true&offset=${-SHOWN}&limit=${SHOWN}`), { signal: stop.signal });
         show(visible(new TextDecoder().decode(await answer.arrayBuffer())), true);
+      } else if (task.mode === "interactive") {
+        const log = await get<Log>(ofTask(id, task.id, `/log?attempt=${task.attempt}&tail=${SHOWN_LINES}`), stop.signal);
+        live = log.live;
+        setMissing(log.first > 0 ? `The first ${log.first} lines are not shown.` : null);
+        show(log.lines.join("\n"), true);
       } else {
         const from = next === null ? -SHOWN : next;
         const output: Output = await get<Output>(path(`&offset=${from}&limit=${SHOWN}`), stop.signal);
-        if (next === null) setMore(output.offset);
+        if (next === null && output.offset > 0) setMissing(`The first ${Math.round(output.offset / 1024)} KiB are not shown; Download has up to 16 MiB.`);
         const first = next === null;
         next = output.next;
         live = output.live;
@@ -92,7 +100,7 @@ export function OutputView({ id, task }: { id: string; task: TaskItem }) {
         <button type="button" class="quiet small" onClick={download}><Upload size={14} /> Download</button>
       </div>
       {error !== null && <Wrong error={error} />}
-      {!raw && more > 0 && <p class="muted pad">The first {Math.round(more / 1024)} KiB are not shown; Download has up to 16 MiB.</p>}
+      {!raw && missing !== null && <p class="muted pad">{missing}</p>}
       {text === null && error === null
         ? <Loading what="the output" />
         : <pre ref={box} class={`output-text${wrap ? " wrap" : ""}`} tabIndex={0} role="region" aria-label="Output">{text === "" ? "Nothing was printed." : text}</pre>}

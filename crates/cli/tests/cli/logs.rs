@@ -96,3 +96,68 @@ fn a_terminal_is_set_back_after_exact_output() {
     let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
     assert!(text.contains("\x1b[31mred") && !text.contains("\x1b[?1049l"), "{text:?}");
 }
+
+/// The lines that have words.
+fn words(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric)).collect()
+}
+
+/// A program that paints its whole screen again for every line that it says, as agents do: its
+/// stream without escape sequences has every line many times and its words in pieces.
+const PAINTER: &str = r#"
+printf '\033[?1049h'
+paint() {
+  printf '\033[?2026h\033[H'
+  first=$(( $1 > 10 ? $1 - 10 : 0 )); row=1
+  while [ $first -lt $1 ]; do
+    printf '\033[%d;1HI\033[%d;3Hwill\033[%d;8Hsay %d\033[K' $row $row $row $first
+    first=$((first + 1)); row=$((row + 1))
+  done
+  printf '\033[12;1H> type here\033[?2026l'
+}
+count=1
+while [ $count -le 30 ]; do paint $count; count=$((count + 1)); done
+while ! test -f go; do read -t 0.1 <> <(:) || true; done
+while [ $count -le 32 ]; do paint $count; count=$((count + 1)); done
+printf '\033[?1049l'
+"#;
+
+#[test]
+fn a_terminal_agent_is_shown_line_by_line_as_a_person_saw_it() {
+    let home = Home::new();
+    home.write("painter.sh", PAINTER);
+    let name = home.coven(&["new", "shell", "--detach", "--", "bash", "painter.sh"]).ok().out;
+    let name = name.trim().to_owned();
+    let said = |number: usize| format!("I will say {number}");
+    let mut expected: Vec<String> = (0..30).map(said).collect();
+    expected.push("> type here".to_owned());
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let shown = home.coven(&["logs", &name]);
+        if words(&shown.out) == expected {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{}", shown.out);
+    }
+    let tail = home.coven(&["logs", &name, "--tail", "3"]).ok().out;
+    assert_eq!(tail.lines().count(), 3);
+    assert!(tail.ends_with("> type here\n"), "{tail}");
+
+    let mut child = home.command(&["logs", "-f", &name]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for line in &expected {
+        let next = lines.by_ref().map(Result::unwrap).find(|line| !line.trim().is_empty());
+        assert_eq!(next.as_deref().map(str::trim), Some(line.as_str()));
+    }
+    home.write("go", "");
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(words(&rest.join("\n")), [said(30), said(31)]);
+    assert!(child.wait().unwrap().success());
+
+    expected = (0..32).map(said).chain(["> type here".to_owned()]).collect();
+    assert_eq!(words(&home.coven(&["logs", &name]).ok().out), expected);
+    let file =
+        std::fs::read_dir(home.path("project/.coven/sessions")).unwrap().next().unwrap().unwrap();
+    let logs = std::fs::read_dir(file.path().join("logs")).unwrap().next().unwrap().unwrap();
+    assert_eq!(words(&std::fs::read_to_string(logs.path()).unwrap()), expected);
+}

@@ -4,7 +4,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use coven_api::task::{AttemptQuery, OutputQuery, TaskScreen, TaskTranscript, VerdictExplanation};
+use coven_api::task::{
+    AttemptQuery, LogQuery, LogText, OutputQuery, TaskScreen, TaskTranscript, VerdictExplanation,
+};
 use coven_service::TaskOutput;
 use futures_util::stream;
 
@@ -34,6 +36,14 @@ pub(super) async fn output(
             (headers, bytes).into_response()
         }
     })
+}
+
+pub(super) async fn log(
+    State(daemon): State<Daemon>,
+    Path((id, task)): Path<(String, String)>,
+    Query(query): Query<LogQuery>,
+) -> Answer<LogText> {
+    Ok(Json(daemon.service.log(&id, &task, query).await?))
 }
 
 pub(super) async fn transcript(

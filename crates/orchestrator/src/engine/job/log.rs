@@ -1,17 +1,19 @@
-//! The readable log of a job in the folder of its session: what it printed, as text, written as the
-//! job goes. People read it; nothing follows from it. The exact bytes are on the tape.
+//! The readable log of a job in the folder of its session: what it printed or, on a terminal, showed,
+//! as text, written as the job goes. People read it; nothing follows from it. The exact bytes are on the tape.
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use coven_folder::{OpenFolder, best_effort};
 use coven_runner::Redactor;
+use coven_runtime::hold::TapeLog;
 use coven_store::Attempt;
-use coven_tape::TapeEvent;
+use coven_tape::{TapeEvent, TapeReader};
 use coven_terminal::sanitise::SequenceStripper;
+use coven_terminal::screen_log::LogLines;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -91,53 +93,65 @@ impl JobLog {
 pub(super) struct LogWriter {
     attempt: Attempt,
     path: PathBuf,
-    /// How far the tape was read.
-    offset: u64,
-    written: u64,
-    stripper: SequenceStripper,
+    source: LogSource,
     redactor: Redactor,
     file: Option<File>,
 }
 
+/// How the bytes of a tape become text.
+#[derive(Debug)]
+enum LogSource {
+    /// What came, without escape sequences.
+    Stream(StreamText),
+    /// What the terminal showed: what scrolled off, then what stands on the screen.
+    Screen(Box<ScreenText>),
+}
+
+#[derive(Debug, Default)]
+struct StreamText {
+    /// How far the tape was read.
+    offset: u64,
+    written: u64,
+    stripper: SequenceStripper,
+}
+
+#[derive(Debug)]
+struct ScreenText {
+    log: TapeLog,
+    /// Where in the file each line begins that has left the screen, and where the last ends.
+    places: Vec<u64>,
+}
+
 impl LogWriter {
-    /// A log in the folder of a session. One that an earlier process began is written anew.
-    pub(super) fn new(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
-        let stripper = SequenceStripper::new();
-        Self { attempt, path, offset: 0, written: 0, stripper, redactor, file: None }
+    /// The log of a job without a terminal, in the folder of a session. One that an earlier process
+    /// began is written anew.
+    pub(super) fn of_stream(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
+        let source = LogSource::Stream(StreamText::default());
+        Self { attempt, path, source, redactor, file: None }
+    }
+
+    /// The log of a job on a terminal.
+    pub(super) fn of_screen(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
+        let text = ScreenText { log: TapeLog::default(), places: vec![0] };
+        Self { attempt, path, source: LogSource::Screen(Box::new(text)), redactor, file: None }
     }
 
     /// Writes what the tape has and the log has not. Waits on the disk.
     fn catch_up(&mut self) {
-        let text = self.next_text();
-        if text.is_empty() || self.written >= MAX_LOG_BYTES {
+        let Ok(tape) = self.attempt.tape() else { return };
+        let (place, text) = match &mut self.source {
+            LogSource::Stream(stream) => stream.next_text(&tape, &mut self.redactor),
+            LogSource::Screen(screen) => screen.next_text(&tape, &self.redactor),
+        };
+        if text.is_empty() && self.file.is_none() {
             return;
         }
-        let room = usize::try_from(MAX_LOG_BYTES - self.written).unwrap_or(usize::MAX);
-        let cut = text.floor_char_boundary(room.min(text.len()));
-        let mut bytes = text.as_bytes()[..cut].to_vec();
-        if cut < text.len() {
-            bytes.extend_from_slice(CUT_NOTE.as_bytes());
-            self.written = MAX_LOG_BYTES;
-        }
-        let written = self.open().and_then(|mut file| file.write_all(&bytes));
-        self.written += bytes.len() as u64;
+        let written = self.open().and_then(|mut file| {
+            file.set_len(place)?;
+            file.seek(SeekFrom::Start(place))?;
+            file.write_all(text.as_bytes())
+        });
         best_effort("write the log of a job", written);
-    }
-
-    fn next_text(&mut self) -> String {
-        let (mut clean, mut end) = (String::new(), self.offset);
-        let Ok(tape) = self.attempt.tape() else { return String::new() };
-        for record in tape.records(self.offset).map_while(Result::ok) {
-            let from = self.offset.saturating_sub(record.offset);
-            end = end.max(record.end());
-            if let TapeEvent::Output { bytes, .. } = &record.event
-                && let Some(new) = usize::try_from(from).ok().and_then(|from| bytes.get(from..))
-            {
-                self.stripper.feed(new, |text| clean.push_str(text));
-            }
-        }
-        self.offset = end;
-        self.redactor.feed(&clean)
     }
 
     fn open(&mut self) -> std::io::Result<&File> {
@@ -151,4 +165,60 @@ impl LogWriter {
         }
         self.file.as_ref().ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
+}
+
+impl StreamText {
+    /// Where the next text begins in the file, and the text.
+    fn next_text(&mut self, tape: &TapeReader, redactor: &mut Redactor) -> (u64, String) {
+        let (mut clean, mut end) = (String::new(), self.offset);
+        for record in tape.records(self.offset).map_while(Result::ok) {
+            let from = self.offset.saturating_sub(record.offset);
+            end = end.max(record.end());
+            if let TapeEvent::Output { bytes, .. } = &record.event
+                && let Some(new) = usize::try_from(from).ok().and_then(|from| bytes.get(from..))
+            {
+                self.stripper.feed(new, |text| clean.push_str(text));
+            }
+        }
+        self.offset = end;
+        let place = self.written;
+        if place >= MAX_LOG_BYTES {
+            return (place, String::new());
+        }
+        let text = up_to_limit(redactor.feed(&clean), place);
+        self.written += text.len() as u64;
+        (place, text)
+    }
+}
+
+impl ScreenText {
+    /// Where the next text begins in the file, and the text.
+    fn next_text(&mut self, tape: &TapeReader, redactor: &Redactor) -> (u64, String) {
+        // A tape that cannot be read to its end is read as far as it goes.
+        self.log.read(tape).ok();
+        let known = self.places.len() as u64 - 1;
+        let from = self.log.take_changed().min(known);
+        self.places.truncate(usize::try_from(from).unwrap_or(usize::MAX).saturating_add(1));
+        let place = self.places.last().copied().unwrap_or(0);
+        let LogLines { lines, standing, .. } = self.log.lines_from(from);
+        let (settled, mut text) = (lines.len() - standing, String::new());
+        for (at, line) in lines.iter().enumerate() {
+            text.push_str(&redactor.clean(line));
+            text.push('\n');
+            if at < settled && place + (text.len() as u64) < MAX_LOG_BYTES {
+                self.places.push(place + text.len() as u64);
+            }
+        }
+        (place, up_to_limit(text, place))
+    }
+}
+
+/// As much of a text as the log may still have, and a note where it ends before the text does.
+fn up_to_limit(mut text: String, place: u64) -> String {
+    let room = usize::try_from(MAX_LOG_BYTES.saturating_sub(place)).unwrap_or(usize::MAX);
+    if text.len() > room {
+        text.truncate(text.floor_char_boundary(room));
+        text.push_str(CUT_NOTE);
+    }
+    text
 }
