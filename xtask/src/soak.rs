@@ -30,6 +30,9 @@ pub(crate) struct Args {
     /// What the random moments come from; the clock when left out
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// How many made-up programs are answered, whose received bytes are held against the answers
+    #[arg(long, value_name = "N", default_value_t = 300)]
+    programs: u32,
     /// How many items the large fan-out has
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     items: u32,
@@ -57,6 +60,9 @@ const DAEMONS: &[&str] =
 const ITEMS: &[&str] =
     &["fan_out::a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order"];
 
+const PROGRAMS: &[&str] =
+    &["received::the_bytes_an_agent_receives_are_exactly_the_answers_given_once_each_in_order"];
+
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     repeat(STOPS, args.stops, args.bytes)?;
     repeat(FLOODS, args.floods, args.bytes)?;
@@ -74,6 +80,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     if args.items > 0 {
         eprintln!("== {} agents in one step", args.items);
         orchestrate(ITEMS, &[("COVEN_TEST_ITEMS", args.items.to_string())])?;
+    }
+    if args.programs > 0 {
+        eprintln!("== {} programs answered", args.programs);
+        let seed = args.seed.map(|seed| ("COVEN_SOAK_SEED", seed.to_string()));
+        let programs = ("COVEN_SOAK_PROGRAMS", args.programs.to_string());
+        let variables: Vec<_> = std::iter::once(programs).chain(seed).collect();
+        alone(&["--package", "coven-runner", "--test", "runner"], PROGRAMS, &variables)?;
     }
     if args.daemons > 0 {
         eprintln!("== {} daemons killed under {} agents", args.daemons, args.agents);

@@ -11,7 +11,7 @@ mod queue;
 use std::fmt;
 use std::time::Duration;
 
-use coven_model::AgentState;
+use coven_model::{AgentState, ContentDigest};
 
 pub(crate) use draft::draft;
 pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
@@ -212,6 +212,8 @@ struct PromptView<'a> {
     worked: bool,
     /// Whether everything that was to be written was.
     written: bool,
+    /// What it asks.
+    asked: Option<&'a ContentDigest>,
 }
 
 /// What to do next.
@@ -242,6 +244,8 @@ struct Delivery {
     queued: bool,
     /// It answers a question.
     answers: bool,
+    /// What was asked when the answer was submitted.
+    asked: Option<ContentDigest>,
     /// When a leftover was deleted.
     cleared: Option<Duration>,
     /// Since when it waits for a draft to go.
@@ -271,6 +275,7 @@ impl Delivery {
             before: (0, 0),
             queued: false,
             answers: false,
+            asked: None,
             cleared: None,
             behind_draft: None,
             submission: Submission::Due(now),
@@ -414,6 +419,7 @@ impl Delivery {
             }
             self.submission = Submission::Pressed;
             self.since = now;
+            self.asked = view.asked.cloned();
             return DeliveryStep::Submit;
         }
         if self.message.proof == DeliveryProof::None {
@@ -424,7 +430,12 @@ impl Delivery {
         }
         let left_prompt =
             !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains(PASTE_MARK);
-        let asks = view.state == AgentState::Awaiting && !self.answers;
+        let asks = if self.answers {
+            // The next question may stand right below the answer.
+            self.asked.is_some() && view.asked != self.asked.as_ref()
+        } else {
+            view.state == AgentState::Awaiting
+        };
         if self.has_worked() || left_prompt || asks {
             self.reach(DeliveryStage::Submitted, now);
             return self.submitted(view, now);

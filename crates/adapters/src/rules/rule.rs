@@ -27,7 +27,9 @@ pub(crate) struct CompiledRule {
     begins: Option<Regex>,
     below: Option<Regex>,
     cursor: Option<CursorRule>,
-    /// It waits for an answer and names no region: the lowest line that it finds counts.
+    /// It waits for an answer and names no region, or only the line of the cursor: the lowest line
+    /// that it finds counts, up to the end of what it finds. What is typed behind it is no other
+    /// question.
     by_line: bool,
 }
 
@@ -79,7 +81,7 @@ impl CompiledRule {
             begins: optional(&rule.begins)?,
             below: optional(&rule.below)?,
             cursor: rule.cursor,
-            by_line: rule.region.is_none()
+            by_line: rule.region.as_ref().is_none_or(|region| region == "cursor:1")
                 && rule.kind.unwrap_or_else(|| kind_by_name(name)).awaits(),
         })
     }

@@ -38,6 +38,8 @@ pub(crate) struct TerminalReader {
     pub(super) question: Option<ReportedQuestion>,
     pub(super) deliveries: DeliveryQueue<MessageSource>,
     pub(super) answer: PendingAnswer<AnswerReply>,
+    /// What was asked when a text was last submitted.
+    pub(super) submitted_to: Option<ContentDigest>,
     pub(super) inputs: TaskInputs,
     pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
@@ -253,6 +255,7 @@ impl TerminalReader {
             pace: ReadPacer::default(),
             question: None,
             deliveries,
+            submitted_to: None,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,
             turn: PendingTurn::None,

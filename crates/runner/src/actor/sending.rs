@@ -36,8 +36,10 @@ impl RunnerActor {
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let (line, prompt) = prompt_of(snapshot);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
+        let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
-            state: terminal.sniffer.verdict().state,
+            state: verdict.state,
+            asked: verdict.digest.as_ref(),
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),
             screen: &squeeze(&snapshot.text()),
@@ -59,6 +61,7 @@ impl RunnerActor {
             DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.submitted(proof, now);
+                    terminal.submitted_to = terminal.sniffer.verdict().digest.clone();
                 }
             }
             DeliveryEffect::Wake(due) => self.wake_at(due),
@@ -70,7 +73,11 @@ impl RunnerActor {
         match (source, result) {
             (MessageSource::Caller(reply), result) => reply.end(result),
             (MessageSource::Answer(reply), result) => {
-                self.forget_answered();
+                // A question that was answered and that the program has not taken down yet is no
+                // new one.
+                if result.is_err() || !self.shows_submitted() {
+                    self.forget_answered();
+                }
                 reply.end(result.map_err(AnswerError::from));
             }
             (MessageSource::Prompt | MessageSource::Inputs, Ok(())) => {}
@@ -82,6 +89,13 @@ impl RunnerActor {
                 self.tell(RunnerEvent::DeliveryFailed { id, reason: error.to_string() });
             }
         }
+    }
+
+    /// Whether the agent still shows what was asked when the last text was submitted.
+    fn shows_submitted(&self) -> bool {
+        let AgentReader::Terminal(terminal) = &self.reader else { return false };
+        let asked = terminal.sniffer.verdict().digest.as_ref();
+        asked.is_some() && asked == terminal.submitted_to.as_ref()
     }
 
     /// Sends the next input of the task, or finds that all are done.
@@ -122,7 +136,7 @@ impl RunnerActor {
 }
 
 /// The keys that submit a message. Enter, where the adapter does not say.
-fn submit_keys(names: &[String]) -> Vec<KeyPress> {
+pub(super) fn submit_keys(names: &[String]) -> Vec<KeyPress> {
     let bound = keys(names);
     if bound.is_empty() {
         KeyPress::new(KeyCode::Enter, KeyModifiers::NONE).into_iter().collect()

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use coven_model::AgentState;
+use coven_model::{AgentState, ContentDigest};
 use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, text};
 
 use super::{
@@ -31,6 +31,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) prompt: &'a str,
     /// Whether the process has taken everything that was written to it.
     pub(crate) written: bool,
+    /// What it asks.
+    pub(crate) asked: Option<&'a ContentDigest>,
     /// How keys are encoded.
     pub(crate) modes: KeyModes,
     /// The keys that submit a message.
@@ -136,6 +138,7 @@ impl<S> DeliveryQueue<S> {
                 prompt: agent.prompt,
                 worked: std::mem::take(&mut self.worked),
                 written: agent.written,
+                asked: agent.asked,
             };
             let before = delivery.stage();
             let step = delivery.step(&view, now);
@@ -248,8 +251,19 @@ mod tests {
     fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
         let modes = KeyModes { bracketed_paste: true, ..KeyModes::default() };
         let (line, submit, written) = (prompt, &ENTER[..], true);
-        let (shown_since, draft) = (None, None);
-        AgentPrompt { state, shown_since, draft, screen, line, prompt, written, modes, submit }
+        let (shown_since, draft, asked) = (None, None, None);
+        AgentPrompt {
+            state,
+            shown_since,
+            draft,
+            screen,
+            line,
+            prompt,
+            written,
+            asked,
+            modes,
+            submit,
+        }
     }
 
     fn wrote<S>(effects: &[DeliveryEffect<S>]) -> Vec<u8> {

@@ -8,7 +8,8 @@ const fn s(seconds: u64) -> Duration {
 
 fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> PromptView<'a> {
     let (shown_since, obstacle, written) = (None, PromptObstacle::None, true);
-    PromptView { state, shown_since, obstacle, draft: None, screen, prompt, worked, written }
+    let (draft, asked) = (None, None);
+    PromptView { state, shown_since, obstacle, draft, screen, prompt, worked, written, asked }
 }
 
 fn typed(text: &str) -> Delivery {
@@ -241,4 +242,19 @@ fn a_draft_of_a_person_is_left_and_said() {
     let unverified = Message { proof: DeliveryProof::None, ..Message::new("hello") };
     let mut delivery = Delivery::new(1, unverified, s(0));
     assert_eq!(delivery.step(&behind(AgentState::Idle), s(1)), DeliveryStep::Type);
+}
+
+#[test]
+fn an_answer_was_taken_if_something_else_is_asked_right_below_it() {
+    let (first, second) = (ContentDigest::of_bytes(b"name"), ContentDigest::of_bytes(b"colour"));
+    let asking = |screen, asked| PromptView {
+        asked: Some(asked),
+        ..view(AgentState::Awaiting, screen, screen, false)
+    };
+    let mut delivery = Delivery::answer(1, "mary".to_owned(), s(0));
+    assert_eq!(delivery.step(&asking("name:", &first), s(0)), DeliveryStep::Type);
+    assert!(matches!(delivery.step(&asking("name:mary", &first), s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&asking("name:mary", &first), s(2)), DeliveryStep::Submit);
+    assert!(matches!(delivery.step(&asking("name:mary", &first), s(3)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&asking("name:marycolour:", &second), s(4)), DeliveryStep::Done);
 }

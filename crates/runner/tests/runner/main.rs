@@ -7,6 +7,7 @@ mod failing;
 mod headless;
 mod held;
 mod manners;
+mod received;
 mod retries;
 mod silent;
 mod stalled;
