@@ -14,7 +14,7 @@ mod merge;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coven_model::{AgentMode, AutoPolicy, PermissionLevel};
+use coven_model::{AgentMode, AutoPolicy, PermissionLevel, TerminalSize};
 use coven_notation::{FileProblem, FileSyntax, HumanDuration, ParsedFile, SourceFile};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -28,6 +28,9 @@ pub use merge::merge;
 
 /// How long a program has to end by itself when its adapter does not say.
 const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// The smallest terminal that shows questions whole when its adapter does not say.
+const DEFAULT_USABLE_SIZE: TerminalSize = TerminalSize { columns: 40, rows: 10 };
 
 /// The version of the format this program writes and knows.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
@@ -86,6 +89,11 @@ pub struct Config {
     /// How the entries of its menus are found and used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<EntriesConfig>,
+    /// The smallest terminal on which the program shows its questions whole, such as `60x15`. What
+    /// it asks on a smaller one counts as cut and is never answered without a person. Without it,
+    /// `40x10`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable_size: Option<String>,
     /// The keys for what a person does most.
     pub keys: KeysConfig,
     /// How to answer the program without a person, when a task asks for that.
@@ -290,6 +298,10 @@ pub struct StateRule {
     /// Counts even where the program itself says by OSC 7501 or its title that it is idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub despite_signal: bool,
+    /// Whether what is typed as an answer is a secret, such as a password: it is delivered, and
+    /// recorded nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// What the rule is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -391,6 +403,10 @@ pub struct DialogConfig {
     /// What it asks for; a dialog if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<MatchKind>,
+    /// Whether what is typed as an answer is a secret, such as an API key: it is delivered, and
+    /// recorded nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// The keys for each answer, such as `accept` and `decline`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<String>>,
@@ -472,6 +488,18 @@ pub struct StopConfig {
 }
 
 impl Config {
+    /// The smallest terminal on which the program shows its questions whole.
+    pub fn usable_size(&self) -> TerminalSize {
+        let said = self.usable_size.as_ref().and_then(|size| size.parse().ok());
+        said.unwrap_or(DEFAULT_USABLE_SIZE)
+    }
+
+    /// Whether what is typed as an answer to this rule's question must not be recorded.
+    pub fn is_secret(&self, rule: &str) -> bool {
+        let state = || self.states.get(rule).is_some_and(|state| state.secret);
+        self.dialog(rule).map_or_else(state, |dialog| dialog.secret)
+    }
+
     /// The dialog that a rule of the sniffer names.
     pub fn dialog(&self, rule: &str) -> Option<&DialogConfig> {
         let name = rule.strip_prefix("dialog:")?;

@@ -177,10 +177,10 @@ impl ScreenRules {
         })?;
         if self.ranked[hit.rule].kind == MatchKind::Approval {
             let found = self.approvals.iter().find_map(|about| about.read(view, &hit.excerpt));
-            let mut action = found.unwrap_or_default();
-            action.truncated |= hit.begins_above;
+            let action = found.unwrap_or_default();
             hit.action = action;
         }
+        hit.action.truncated |= hit.begins_above;
         if self.ranked[hit.rule].kind.awaits() {
             hit.menu = self.menu(view, hit.lines.clone());
         }

@@ -47,15 +47,18 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
+    let cut = "a part of this is not on the agent's screen; look at it there: coven attach";
+    let cut = asked.truncated.then(|| cut.to_owned());
     // What is to be approved, or chosen from, is shown whole.
     if asks_on_screen(asked.kind) {
-        let cut = "a part of this is not on the agent's screen; look at it there: coven attach";
-        let cut = asked.truncated.then(|| cut.to_owned());
         return lines.iter().map(|line| (*line).to_owned()).chain(cut).collect();
     }
     let above = lines.len().saturating_sub(MAX_EXCERPT_LINES);
     let told = (above > 0).then(|| format!("… {above} more lines above; coven attach shows them"));
-    told.into_iter().chain(lines[above..].iter().map(|line| (*line).to_owned())).collect()
+    told.into_iter()
+        .chain(lines[above..].iter().map(|line| (*line).to_owned()))
+        .chain(cut)
+        .collect()
 }
 
 /// Why the last answer to the same did not reach the agent.

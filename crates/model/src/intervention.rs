@@ -223,6 +223,8 @@ pub struct AskedAction {
     pub truncated: bool,
     /// The entries of its menu.
     pub entries: Vec<MenuEntry>,
+    /// What is typed as an answer is a secret, and must not be recorded.
+    pub secret: bool,
 }
 
 /// One thing that waits for a person. Durable, and answered once.
@@ -264,6 +266,10 @@ pub struct Intervention {
     /// The entries of the menu that the agent shows. One of them is the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<MenuEntry>,
+    /// What is typed as an answer is a secret, such as an API key: it is delivered, and recorded
+    /// nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// What the agent shows, or the end of what failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
@@ -289,6 +295,7 @@ impl Intervention {
             wrapped: self.wrapped,
             truncated: self.truncated,
             entries: self.entries.clone(),
+            secret: self.secret,
         }
     }
 }

@@ -141,6 +141,7 @@ mod tests {
             command: None,
             wrapped: false,
             truncated: false,
+            secret: false,
             entries: labels.iter().enumerate().map(entry).collect(),
             excerpt: String::new(),
             refused: None,

@@ -5,6 +5,7 @@ mod answer;
 mod controller;
 mod executor;
 mod job;
+mod secret_answers;
 mod shell;
 pub(crate) mod trigger;
 

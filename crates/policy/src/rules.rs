@@ -257,7 +257,7 @@ impl PolicyDecision {
     /// The same, or asking, when the question does not permit it.
     pub(crate) fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
         let answers = self.ruling.answers_yes();
-        let reason = if question.action.truncated && answers {
+        let reason = if question.action.truncated && self.ruling != RuleEffect::Ask {
             format!(
                 "the rule says {}, and a part of what is asked is not on the agent's screen",
                 self.ruling

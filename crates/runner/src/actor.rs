@@ -39,7 +39,7 @@ use crate::task::AgentTask;
 pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
 use handle::{Reply, StopReply};
-use input::InputQueue;
+use input::{InputQueue, InputSecrecy};
 use lifecycle::Lifecycle;
 use published::PublishedState;
 pub(crate) use reader::AgentReader;
@@ -301,6 +301,12 @@ impl RunnerActor {
         self.note_typing();
     }
 
+    /// Writes what must not be recorded. What the process prints of it is taken out as well.
+    fn write_secret(&mut self, bytes: &[u8]) {
+        self.input.push_as(bytes, InputSecrecy::Secret);
+        self.note_typing();
+    }
+
     fn write_due(&mut self) {
         if self.input.push_due(self.now()) {
             self.note_typing();
@@ -316,7 +322,10 @@ impl RunnerActor {
 
     /// Writes what the process takes. For the rest the pane says when there is room.
     fn flush(&mut self) {
-        self.input.flush(|bytes| self.pane.write(bytes));
+        self.input.flush(|bytes, secrecy| match secrecy {
+            InputSecrecy::Plain => self.pane.write(bytes),
+            InputSecrecy::Secret => self.pane.write_secret(bytes),
+        });
     }
 
     /// Ends the process, politely or not.

@@ -121,9 +121,15 @@ impl AgentRunner {
         self.handle.tell(Request::Bytes(bytes)).await;
     }
 
-    /// Gives the terminal another size.
+    /// Gives the terminal another size, which stays its own.
     pub async fn resize(&self, size: GridSize) {
         self.handle.tell(Request::Resize(size)).await;
+    }
+
+    /// Gives the terminal the size of the viewer that types, or its own size again when the last
+    /// one has left.
+    pub async fn resize_for_viewer(&self, size: Option<GridSize>) {
+        self.handle.tell(Request::ViewerSize(size)).await;
     }
 
     /// Interrupts what the agent is doing, with the keys of its adapter.

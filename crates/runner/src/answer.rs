@@ -35,6 +35,9 @@ pub enum AnswerAction {
     Exact(Vec<KeyPress>),
     /// Types this text and submits it.
     Text(String),
+    /// The same for a text that must not be recorded. Whether it arrived shows only by the question
+    /// that is gone.
+    Secret(String),
     /// Selects an entry of the menu, looks whether it is selected, and presses Enter; or types the
     /// text of an entry that takes one and submits it.
     Entry {
@@ -331,6 +334,12 @@ impl KeySequence {
         self.next == self.keys.len() && self.text.is_none()
     }
 
+    /// An answer that was typed and is submitted at a time: it is taken if the question that was
+    /// asked is gone after that.
+    pub(crate) fn submitted(asked: ContentDigest, at: Duration) -> Self {
+        Self { keys: Vec::new(), next: 0, pressed: Some((0, at)), asked: Some(asked), text: None }
+    }
+
     fn feed(&mut self, screen: u64, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
         let keys = self.keys.get(self.next).cloned();
         if keys.is_none() && self.text.is_none() {
@@ -361,6 +370,10 @@ impl KeySequence {
     /// Whether the question is gone that the last key was for.
     fn is_taken(&self, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
         let due = self.pressed.map_or(now, |(_, at)| at + TAKEN_TIMEOUT);
+        // What is typed changes what is shown; whether it was taken shows after it is submitted.
+        if let Some((_, at)) = self.pressed.filter(|(_, at)| now < *at) {
+            return KeyStep::Wait(at);
+        }
         match asked {
             ShownQuestion::Asked(asked) if self.asked.is_none() || asked != self.asked.as_ref() => {
                 KeyStep::Done

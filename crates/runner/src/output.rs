@@ -22,6 +22,13 @@ impl OutputStreams {
         Self { offset, streams: [stream(), stream()] }
     }
 
+    /// Takes out this secret as well from now on.
+    pub(crate) fn hide(&mut self, secret: &str) {
+        for (_, redactor) in &mut self.streams {
+            redactor.add(secret.to_owned());
+        }
+    }
+
     /// The end of everything that came.
     pub(crate) fn offset(&self) -> u64 {
         self.offset

@@ -27,6 +27,12 @@ impl Redactor {
         Self { secrets, held: String::new() }
     }
 
+    /// Takes out this secret as well from now on, if it is long enough to be one.
+    pub fn add(&mut self, secret: String) {
+        let known = std::mem::take(&mut self.secrets);
+        self.secrets = Self::new(known.into_iter().chain([secret])).secrets;
+    }
+
     /// The next piece without secrets. What may be the beginning of one comes later.
     pub fn feed(&mut self, text: &str) -> String {
         if self.secrets.is_empty() {

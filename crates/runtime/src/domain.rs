@@ -141,6 +141,12 @@ pub trait Pane: Send {
     /// on the rest writes an empty slice.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
+    /// The same for bytes that must not be recorded: of them only the length may be kept. One whose
+    /// domain keeps a record and cannot leave them out is unsupported.
+    fn write_secret(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write(bytes)
+    }
+
     /// Closes the input: the process reads an end of file.
     fn close_input(&mut self) -> io::Result<()>;
 

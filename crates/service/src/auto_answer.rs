@@ -65,6 +65,10 @@ pub(crate) async fn answer(
         tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
         return;
     }
+    if asked.truncated {
+        tracing::warn!(intervention = %asked.id, "a part of it is not shown; a person has to decide");
+        return;
+    }
     let Some(mut choice) = choose(auto, asked.kind, retried) else {
         tracing::warn!(intervention = %asked.id, "{}; a person has to decide", asked.reason);
         return;
@@ -72,9 +76,6 @@ pub(crate) async fn answer(
     if (choice, asked.kind) == (InterventionChoice::Approve, InterventionKind::Dialog)
         && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
-        choice = InterventionChoice::Deny;
-    }
-    if choice == InterventionChoice::Approve && asked.truncated {
         choice = InterventionChoice::Deny;
     }
     let decision = InterventionDecision::new(choice, by);

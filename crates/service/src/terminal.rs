@@ -100,10 +100,15 @@ impl Terminal {
         check_size(cols, rows).map(|_| ())
     }
 
-    /// Gives the terminal another size.
+    /// Gives the terminal the size of the viewer that types.
     pub async fn resize(&self, cols: u16, rows: u16) -> Result<(), ServiceError> {
-        self.agent.resize(check_size(cols, rows)?).await;
+        self.agent.resize_for_viewer(Some(check_size(cols, rows)?)).await;
         Ok(())
+    }
+
+    /// Gives the terminal its own size again: no viewer types any more.
+    pub async fn restore_size(&self) {
+        self.agent.resize_for_viewer(None).await;
     }
 }
 

@@ -159,6 +159,7 @@ impl DecisionDraft {
             wrapped: false,
             truncated: false,
             entries: Vec::new(),
+            secret: false,
             excerpt: String::new(),
             refused: None,
             digest: None,

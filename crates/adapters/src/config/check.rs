@@ -41,6 +41,7 @@ pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> 
         check.keys(keys);
     }
     check.environment(file);
+    check.usable_size(file);
     check.problems
 }
 
@@ -299,6 +300,16 @@ impl ConfigCheck<'_> {
                 );
             }
             Ok(_) => {}
+        }
+    }
+
+    fn usable_size(&mut self, file: &SourceNode) {
+        let Some(node) = file.get("usableSize") else { return };
+        if let Some(Err(error)) = node.as_str().map(str::parse::<coven_model::TerminalSize>) {
+            let problem = FileProblem::error("usable-size", node.span, error.to_string());
+            self.add(
+                problem.help("the smallest terminal that shows every question whole: `60x15`"),
+            );
         }
     }
 

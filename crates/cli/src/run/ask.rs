@@ -231,12 +231,15 @@ impl QuestionPrompt {
             Some(_) => matches!(key, 'y' | 's'),
             None => approves.contains(&key),
         };
-        if asked.kind != InterventionKind::Approval || !approves {
+        if !approves {
             return true;
         }
         if asked.truncated {
             "a part of it is not shown: [o] opens its terminal".clone_into(&mut self.note);
             return false;
+        }
+        if asked.kind != InterventionKind::Approval {
+            return true;
         }
         // Where it does not fit, the reason stands in its place.
         let lines = self.whole_lines(workflow, output::paint(), output::columns()).len();

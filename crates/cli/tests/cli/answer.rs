@@ -93,3 +93,85 @@ fn an_answer_to_what_was_shown_before_is_refused() {
         .to_owned();
     home.coven(&["approve", &name, "--digest", &digest, "--why", "looks harmless"]).ok();
 }
+
+/// A program that asks for a key without hiding what is typed, and says it once more.
+const KEY_PROGRAM: &str = r#"
+printf 'name of the account: '
+IFS= read -r account
+printf 'Enter API key: '
+IFS= read -r key
+printf '%s' "$key" > got.txt
+printf 'using the key %s of %s\n' "$key" "$account"
+printf 'account> '
+IFS= read -r rest
+"#;
+
+const KEY_ADAPTER: &str = r#"{
+  "command": "bash",
+  "modes": { "interactive": { "baseArgs": ["key.sh"], "promptPosition": "typed" } },
+  "dialogs": [
+    { "name": "key", "pattern": "^Enter API key:", "region": "cursor:1", "kind": "question", "secret": true }
+  ],
+  "states": {
+    "interaction_account": { "pattern": "^name of the account:", "region": "cursor:1", "kind": "question" },
+    "interaction_idle": { "pattern": "^account>", "region": "cursor:1", "kind": "idle" }
+  }
+}"#;
+
+/// Every file below a folder that has these bytes in it.
+fn files_with(folder: &std::path::Path, bytes: &[u8], found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            files_with(&entry.path(), bytes, found);
+        } else if kind.is_file() {
+            let text = std::fs::read(entry.path()).unwrap_or_default();
+            if text.windows(bytes.len()).any(|part| part == bytes) {
+                found.push(entry.path());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_secret_that_is_typed_as_an_answer_is_delivered_and_recorded_nowhere() {
+    const SECRET: &str = "sk-live-4711-very-secret";
+    let home = Home::new();
+    home.write("key.sh", KEY_PROGRAM);
+    let folder = home.path("home/.config/coven/adapters/keyed");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.json"), KEY_ADAPTER).unwrap();
+    let said = home.coven(&["new", "keyed", "--detach"]).ok();
+    let name = said.out.trim().to_owned();
+    home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
+    home.coven(&["answer", &name, "answer", "mary"]).ok();
+    let asked = || home.coven(&["inbox", &name, "--json"]).ok().json()["interventions"][0].clone();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while asked()["secret"] != true {
+        assert!(std::time::Instant::now() < deadline, "{}", asked());
+    }
+    let answered = home.coven(&["answer", &name, "answer", SECRET]).ok();
+    assert!(!answered.out.contains(SECRET) && !answered.err.contains(SECRET));
+    let got = home.path("project/got.txt");
+    while std::fs::read_to_string(&got).unwrap_or_default() != SECRET {
+        assert!(std::time::Instant::now() < deadline, "the program did not get it");
+    }
+    // Whatever is asked of it afterwards, and whatever is on the disk, has the secret nowhere.
+    let shown = ["show", "logs", "events", "explain", "inbox"].map(|verb| {
+        let said = home.coven(&[verb, &name]);
+        said.out + &said.err
+    });
+    assert!(!shown.concat().contains(SECRET), "{shown:?}");
+    let plain = home.coven(&["logs", &name]).ok().out;
+    assert!(plain.contains("using the key ****") && plain.contains("of mary"), "{plain}");
+    let raw = home.coven(&["logs", &name, "--raw"]).ok().out;
+    assert!(!raw.contains(SECRET), "{raw}");
+    home.coven(&["cancel", &name]).ok();
+    let mut found = Vec::new();
+    files_with(home.root(), SECRET.as_bytes(), &mut found);
+    assert_eq!(found, [got]);
+    // The account was no secret, and is kept as any answer is.
+    let mut kept = Vec::new();
+    files_with(home.root(), b"mary", &mut kept);
+    assert!(kept.iter().any(|path| path.ends_with("journal.jsonl")), "{kept:?}");
+}

@@ -57,6 +57,32 @@ fn the_agent_gets_the_size_of_whoever_types() {
     assert_eq!(terminal.finish().code(), Some(0));
 }
 
+/// The size of a viewer that left must not be that of the next question: on a small terminal agents
+/// leave out what they have no room for.
+#[test]
+fn the_size_of_a_viewer_that_leaves_does_not_stay() {
+    let home = Home::new();
+    let name = home.asking("approve ls");
+    let size = || {
+        let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
+        (json["screen"]["cols"].as_u64().unwrap(), json["screen"]["rows"].as_u64().unwrap())
+    };
+    let own = size();
+    let mut terminal = Terminal::start(home.command(&["attach", &name]), (36, 9));
+    terminal.until("the size of the viewer", |_| size() == (36, 9));
+    // What is asked on so small a terminal may be cut, and is no longer approved from outside.
+    let asked = || home.coven(&["inbox", &name, "--json"]).ok().json()["interventions"][0].clone();
+    terminal.until("the question counts as cut", |_| asked()["truncated"] == true);
+    let said = home.coven(&["approve", &name]).code(1);
+    assert!(said.err.contains("coven attach"), "{}", said.err);
+    terminal.send("\x1dd");
+    assert_eq!(terminal.finish().code(), Some(0));
+    let mut other = home.terminal(&["attach", &name, "--read-only"]);
+    other.until("its own size", |_| size() == own);
+    other.until("the question is whole again", |_| asked()["truncated"].is_null());
+    home.coven(&["approve", &name]).ok();
+}
+
 #[test]
 fn somebody_who_only_looks_types_nothing() {
     let home = Home::new();

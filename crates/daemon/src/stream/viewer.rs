@@ -71,6 +71,22 @@ impl Viewer {
 
     /// Talks until the viewer leaves or the process ends.
     pub(super) async fn show(mut self, socket: WebSocket) {
+        self.talk(socket).await;
+        self.give_back_keyboard().await;
+    }
+
+    /// Gives the keyboard back. When no viewer has it, the terminal has its own size again: that of
+    /// a viewer that left may be too small for what the agent asks next.
+    async fn give_back_keyboard(&mut self) {
+        if self.seat.holds() {
+            self.seat.release();
+            if self.seat.holder().is_none() {
+                self.terminal.restore_size().await;
+            }
+        }
+    }
+
+    async fn talk(&mut self, socket: WebSocket) {
         let (sink, mut messages) = socket.split();
         let (outgoing, queue) = mpsc::channel(MAX_MESSAGES_IN_FLIGHT);
         let sending = send(sink, queue);
@@ -227,7 +243,7 @@ impl Viewer {
         match said {
             FromViewer::Take if self.may_type => self.seat.take(),
             FromViewer::Take => self.refuse("this viewer may only look".to_owned()),
-            FromViewer::Release => self.seat.release(),
+            FromViewer::Release => self.give_back_keyboard().await,
             FromViewer::Resize { cols, rows } => {
                 if let Err(reason) = self.check_keyboard() {
                     self.refuse(reason);

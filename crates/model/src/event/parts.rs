@@ -180,6 +180,9 @@ pub struct InterventionDecision {
     /// The entry of the menu that is chosen, by its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
+    /// There is a text, which is a secret and stands nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
     /// How a standard handler would answer, where one decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<HandlerName>,
@@ -212,6 +215,7 @@ impl InterventionDecision {
             choice,
             text: None,
             entry: None,
+            secret: false,
             handler: None,
             by: by.into(),
             why: String::new(),

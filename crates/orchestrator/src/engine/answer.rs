@@ -51,7 +51,19 @@ fn decision(
 }
 
 /// How a decision is carried out on a terminal.
-pub(super) fn action(decision: &InterventionDecision) -> AnswerAction {
+///
+/// A secret is handed over beside the decision; nothing if it should be there and is not.
+pub(super) fn action(
+    decision: &InterventionDecision,
+    secret: Option<String>,
+) -> Option<AnswerAction> {
+    if decision.secret {
+        return secret.map(AnswerAction::Secret);
+    }
+    Some(recorded_action(decision))
+}
+
+fn recorded_action(decision: &InterventionDecision) -> AnswerAction {
     let keys = |names: &[&str]| {
         AnswerAction::Keys(names.iter().filter_map(|name| name.parse::<KeyPress>().ok()).collect())
     };

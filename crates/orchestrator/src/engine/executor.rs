@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::admission::{AdmissionQueue, QueueMember};
 use super::job::{EarlierAttempt, JobHandle, LivePublisher, RunningJob};
+use super::secret_answers::SecretAnswers;
 use crate::blocking;
 use crate::options::{Options, PolicyRefresh};
 use crate::state::SessionFiles;
@@ -48,6 +49,7 @@ pub(super) struct ExecutorContext {
     /// Where the jobs lie, which the user may have put outside of the state folder.
     pub(super) jobs: Option<PathBuf>,
     pub(super) admission: QueueMember,
+    pub(super) secrets: SecretAnswers,
 }
 
 impl std::fmt::Debug for WorkflowExecutor {
@@ -72,8 +74,14 @@ impl WorkflowExecutor {
             state_dir: options.state_dir.clone(),
             jobs: options.authority.as_ref().map(|authority| authority.jobs().to_owned()),
             admission: options.admission.join(),
+            secrets: SecretAnswers::default(),
         };
         Self { shared: Arc::new(shared), env: Arc::default() }
+    }
+
+    /// Secrets on their way to agents.
+    pub(crate) fn secrets(&self) -> &SecretAnswers {
+        &self.shared.secrets
     }
 
     /// The same for a session whose caller had this environment.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use coven_model::event::InterventionDecision;
-use coven_model::{AgentMode, AttemptId, ContentDigest, InterventionId, SessionId, TaskId};
+use coven_model::{
+    AgentMode, AttemptId, ContentDigest, Intervention, InterventionId, SessionId, TaskId,
+};
 use coven_runner::{AgentRunner, DeliveryError, Message};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
@@ -116,13 +118,23 @@ impl Orchestrator {
     pub async fn answer(
         &self,
         intervention: &InterventionId,
-        decision: InterventionDecision,
+        mut decision: InterventionDecision,
         digest: Option<ContentDigest>,
     ) -> Result<(), RequestError> {
         let session = intervention.session();
-        let intervention = intervention.clone();
-        let input = SessionInput::Resolve { intervention, decision: Box::new(decision), digest };
-        self.input(&session, input).await
+        let is_secret = |asked: &Intervention| asked.id == *intervention && asked.secret;
+        let secrets = self.shared.executor.secrets();
+        if self.interventions().iter().any(is_secret) {
+            secrets.keep(intervention, &mut decision);
+        }
+        let id = intervention.clone();
+        let input =
+            SessionInput::Resolve { intervention: id, decision: Box::new(decision), digest };
+        let decided = self.input(&session, input).await;
+        if decided.is_err() {
+            secrets.take(intervention);
+        }
+        decided
     }
 
     /// Decides an intervention, and comes back when the answer has reached the agent. Says whether

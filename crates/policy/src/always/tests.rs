@@ -8,13 +8,7 @@ use crate::{AgentQuestion, EffectivePolicies};
 
 fn asked(command: &str) -> AskedAction {
     let command = Some(command.to_owned());
-    AskedAction {
-        tool: Some("shell".to_owned()),
-        command,
-        wrapped: false,
-        truncated: false,
-        entries: Vec::new(),
-    }
+    AskedAction { tool: Some("shell".to_owned()), command, ..AskedAction::default() }
 }
 
 fn rule(command: &str) -> SessionRule {

@@ -23,6 +23,7 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
         command: excerpt.lines().last().map(str::to_owned),
         wrapped: false,
         truncated: false,
+        secret: false,
         excerpt: excerpt.to_owned(),
         rule: None,
         entries: Vec::new(),

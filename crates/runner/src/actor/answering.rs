@@ -3,18 +3,25 @@
 use std::time::Duration;
 
 use coven_model::ContentDigest;
+use coven_terminal::keys::paste;
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
+use super::sending::submit_keys;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, HeldAnswer, KeySequence,
     PendingAnswer, Release, ShownQuestion,
 };
+use crate::delivery::DeliveryError;
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
+
+/// How long after a secret was typed it is submitted: programs that take keys in pieces take an
+/// Enter in the same piece for a part of the text.
+const SECRET_SUBMIT_DELAY: Duration = Duration::from_millis(300);
 
 impl RunnerActor {
     /// Reads everything that the agent has printed so far.
@@ -66,6 +73,7 @@ impl RunnerActor {
                 terminal.answer = PendingAnswer::Pressing(KeySequence::at_once(keys), reply);
                 return self.press_keys(&snapshot, now);
             }
+            AnswerAction::Secret(text) => return self.type_secret(&text, digest, reply),
             AnswerAction::Text(text) => {
                 return terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
             }
@@ -83,6 +91,30 @@ impl RunnerActor {
                 terminal.answer = PendingAnswer::Pressing(KeySequence::new(keys), reply);
                 self.press_keys(&snapshot, now);
             }
+        }
+    }
+
+    /// Types a secret, and submits it when the program has had time to take it.
+    fn type_secret(&mut self, text: &str, asked: ContentDigest, reply: AnswerReply) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let modes = terminal.screen.key_modes();
+        let bytes = match paste(text, modes) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let error = DeliveryError::Untypable(error.to_string());
+                return reply.end(Err(error.into()));
+            }
+        };
+        let due = now + SECRET_SUBMIT_DELAY;
+        let settled = due + answer::QUESTION_SETTLE_TIME;
+        terminal.answer = PendingAnswer::Pressing(KeySequence::submitted(asked, settled), reply);
+        terminal.wake_at(settled);
+        self.redactor.add(text.to_owned());
+        self.output.hide(text);
+        self.write_secret(&bytes);
+        for key in submit_keys(&self.adapter.config().keys.submit) {
+            self.input.schedule(due, key.encode(modes));
         }
     }
 

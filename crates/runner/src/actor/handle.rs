@@ -39,14 +39,26 @@ pub(super) type StopReply = Reply<Result<JobOutcome, StopError>>;
 /// What can be asked of an actor.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Send { message: Message, reply: DeliveryReply },
-    Paste { text: String, reply: DeliveryReply },
+    Send {
+        message: Message,
+        reply: DeliveryReply,
+    },
+    Paste {
+        text: String,
+        reply: DeliveryReply,
+    },
     Keys(Vec<KeyPress>),
     Bytes(Vec<u8>),
     CloseInput,
     Resize(GridSize),
+    /// The size of the viewer that has the keyboard; none when no viewer has it.
+    ViewerSize(Option<GridSize>),
     Interrupt,
-    Answer { digest: ContentDigest, action: AnswerAction, reply: AnswerReply },
+    Answer {
+        digest: ContentDigest,
+        action: AnswerAction,
+        reply: AnswerReply,
+    },
     View(Reply<AgentView>),
     Shown(Reply<ShownState>),
     Stop(StopReply),

@@ -7,15 +7,40 @@ use std::time::Duration;
 /// What is to be written to a process.
 #[derive(Debug, Default)]
 pub(super) struct InputQueue {
-    unsent: VecDeque<u8>,
+    unsent: VecDeque<InputPiece>,
     /// Writes that must not follow each other too closely, and when each is due.
     scheduled: Vec<(Duration, Vec<u8>)>,
+}
+
+/// Bytes of one sort, at least one.
+#[derive(Debug)]
+struct InputPiece {
+    bytes: VecDeque<u8>,
+    secrecy: InputSecrecy,
+}
+
+/// Whether input may be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InputSecrecy {
+    Plain,
+    Secret,
 }
 
 impl InputQueue {
     /// Queues bytes behind all others.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.unsent.extend(bytes);
+        self.push_as(bytes, InputSecrecy::Plain);
+    }
+
+    pub(super) fn push_as(&mut self, bytes: &[u8], secrecy: InputSecrecy) {
+        match self.unsent.back_mut().filter(|last| last.secrecy == secrecy) {
+            Some(last) => last.bytes.extend(bytes),
+            None if bytes.is_empty() => {}
+            None => {
+                let bytes = bytes.iter().copied().collect();
+                self.unsent.push_back(InputPiece { bytes, secrecy });
+            }
+        }
     }
 
     /// Queues bytes that are pushed when they are due.
@@ -44,12 +69,20 @@ impl InputQueue {
 
     /// Writes as much as `write` takes. What is left is written when the process takes more; a
     /// process that takes nothing any more gets nothing any more.
-    pub(super) fn flush(&mut self, mut write: impl FnMut(&[u8]) -> io::Result<usize>) {
-        while !self.unsent.is_empty() {
-            let (front, _) = self.unsent.as_slices();
-            match write(front) {
+    pub(super) fn flush(
+        &mut self,
+        mut write: impl FnMut(&[u8], InputSecrecy) -> io::Result<usize>,
+    ) {
+        while let Some(piece) = self.unsent.front_mut() {
+            let (front, _) = piece.bytes.as_slices();
+            match write(front, piece.secrecy) {
                 Ok(0) => return,
-                Ok(length) => drop(self.unsent.drain(..length)),
+                Ok(length) => {
+                    piece.bytes.drain(..length);
+                    if piece.bytes.is_empty() {
+                        self.unsent.pop_front();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The process has ended, which is told by its output and not by its input.
                 Err(_) => self.unsent.clear(),
@@ -69,7 +102,7 @@ mod tests {
     /// A process that takes so many bytes, and what it took.
     fn flush(queue: &mut InputQueue, mut room: usize) -> Vec<u8> {
         let mut taken = Vec::new();
-        queue.flush(|bytes| {
+        queue.flush(|bytes, _| {
             let length = bytes.len().min(room).min(3);
             room -= length;
             taken.extend_from_slice(&bytes[..length]);
@@ -104,13 +137,29 @@ mod tests {
     }
 
     #[test]
+    fn secret_bytes_stay_apart_and_in_their_place() {
+        let mut queue = InputQueue::default();
+        queue.push(b"name\r");
+        queue.push_as(b"key", InputSecrecy::Secret);
+        queue.push(b"\r");
+        let mut written = Vec::new();
+        queue.flush(|bytes, secrecy| {
+            written.push((String::from_utf8_lossy(bytes).into_owned(), secrecy));
+            Ok(bytes.len())
+        });
+        let (plain, secret) = (InputSecrecy::Plain, InputSecrecy::Secret);
+        let expected = [("name\r", plain), ("key", secret), ("\r", plain)];
+        assert_eq!(written, expected.map(|(text, secrecy)| (text.to_owned(), secrecy)));
+    }
+
+    #[test]
     fn a_process_that_is_gone_is_written_nothing_more() {
         let mut queue = InputQueue::default();
         queue.push(b"lost");
-        queue.flush(|_| Err(io::ErrorKind::BrokenPipe.into()));
+        queue.flush(|_, _| Err(io::ErrorKind::BrokenPipe.into()));
         assert!(queue.is_written());
         queue.push(b"kept");
-        queue.flush(|_| Err(io::ErrorKind::WouldBlock.into()));
+        queue.flush(|_, _| Err(io::ErrorKind::WouldBlock.into()));
         assert!(!queue.is_written());
     }
 }

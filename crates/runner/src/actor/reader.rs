@@ -116,13 +116,15 @@ pub(super) struct ReportedQuestion {
     pub(super) reported: ContentDigest,
     /// As it is shown now: with another entry selected, or with half an answer typed.
     pub(super) shown: ContentDigest,
+    /// Whether the terminal was too small to show all of it.
+    pub(super) is_cut: bool,
     /// When it was reported.
     pub(super) since: Duration,
 }
 
 impl ReportedQuestion {
-    pub(super) fn new(digest: ContentDigest, now: Duration) -> Self {
-        Self { shown: digest.clone(), reported: digest, since: now }
+    pub(super) fn new(digest: ContentDigest, is_cut: bool, now: Duration) -> Self {
+        Self { shown: digest.clone(), reported: digest, is_cut, since: now }
     }
 }
 

@@ -95,6 +95,13 @@ impl SuspendableScreen {
         }
     }
 
+    pub(super) fn size(&self) -> GridSize {
+        match self {
+            Self::Active(screen) => screen.size(),
+            Self::Suspended(suspended) => suspended.size,
+        }
+    }
+
     pub(super) fn modes(&self) -> ScreenModes {
         match self {
             Self::Active(screen) => screen.modes(),

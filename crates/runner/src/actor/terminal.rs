@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, AgentVerdict, ContentDigest};
+use coven_model::{AgentState, AgentVerdict, ContentDigest, TerminalSize};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
 use coven_terminal::screen::GridSize;
@@ -59,14 +59,16 @@ impl RunnerActor {
                     }
                 }
             }
+            Request::Bytes(bytes) if self.asks_for_secret() => self.write_secret(&bytes),
             Request::Bytes(bytes) => self.write_of_person(&bytes),
             // A process that has ended has no input to close.
             Request::CloseInput => drop(self.pane.close_input()),
             Request::Resize(size) => {
-                if let AgentReader::Terminal(terminal) = &mut self.reader {
-                    terminal.repaint = None;
-                }
-                self.resize(size);
+                self.task.size = size;
+                self.resize_by_request(size);
+            }
+            Request::ViewerSize(size) => {
+                self.resize_by_request(size.unwrap_or(self.task.size));
             }
             Request::Interrupt => self.interrupt(),
             Request::Answer { digest, action, reply } => self.answer(digest, action, reply),
@@ -84,6 +86,22 @@ impl RunnerActor {
             Request::Stop(reply) => self.stop_for(reply),
             // The loop that takes requests has seen to it.
             Request::Detach(_) => {}
+        }
+    }
+
+    /// Whether what is typed now must not be recorded.
+    fn asks_for_secret(&self) -> bool {
+        let AgentReader::Terminal(terminal) = &self.reader else { return false };
+        let verdict = terminal.sniffer.verdict();
+        verdict.state == AgentState::Awaiting
+            && self.adapter.config().is_secret(&verdict.evidence.rule)
+    }
+
+    fn resize_by_request(&mut self, size: GridSize) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let is_repainting = terminal.repaint.take().is_some();
+        if is_repainting || terminal.screen.size() != size {
+            self.resize(size);
         }
     }
 
@@ -236,13 +254,17 @@ impl RunnerActor {
         {
             asked.shown.clone_from(digest);
         }
+        let is_cut = is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
         let gone = terminal
             .question
-            .take_if(|asked| !answering && Some(&asked.shown) != verdict.digest.as_ref())
+            .take_if(|asked| {
+                let is_same = Some(&asked.shown) == verdict.digest.as_ref();
+                !answering && (!is_same || asked.is_cut != is_cut)
+            })
             .map(|asked| asked.reported);
         let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
         if let Some(digest) = &asked {
-            terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
+            terminal.question = Some(ReportedQuestion::new(digest.clone(), is_cut, now));
         }
         if changed {
             self.report_verdict(verdict.clone(), now);
@@ -289,7 +311,9 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         match (verdict.state, verdict.digest.clone()) {
             (AgentState::Awaiting, Some(digest)) => {
-                terminal.question = Some(ReportedQuestion::new(digest.clone(), now));
+                let is_cut =
+                    is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
+                terminal.question = Some(ReportedQuestion::new(digest.clone(), is_cut, now));
                 let question = self.question(&verdict, digest);
                 question.map_or(ShownState::Other, ShownState::Asks)
             }
@@ -312,6 +336,10 @@ impl RunnerActor {
         let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
         let excerpt = sniffer.excerpt().iter().map(|line| self.redactor.clean(line)).collect();
         let mut action = sniffer.asked_action();
+        action.secret = self.adapter.config().is_secret(&rule);
+        // On a terminal that is too small programs leave out what they have no room for.
+        let size = terminal.screen.size();
+        action.truncated |= is_too_small(size, self.adapter.config().usable_size());
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.
         action.command.take_if(|command| self.redactor.clean(command) != *command);
@@ -342,4 +370,9 @@ impl RunnerActor {
             terminal.screen.suspend(snap.dump);
         }
     }
+}
+
+/// Whether a terminal is smaller than one on which everything can be seen.
+fn is_too_small(size: GridSize, usable: TerminalSize) -> bool {
+    size.columns < usable.columns || size.rows < usable.rows
 }

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adopt::end_job;
 use super::folder::{HolderExit, HolderFolder};
-use super::protocol::{MAX_BODY, OPEN_VERSION, ToClient, ToHolder, VERSION};
+use super::protocol::{MAX_BODY, OPEN_VERSION, SECRET_INPUT_VERSION, ToClient, ToHolder, VERSION};
 use super::secret::HolderSecret;
 use crate::domain::{ExitStatus, Pane, ReadOutcome, StopMode};
 use crate::machine;
@@ -57,6 +57,8 @@ pub struct HolderPane {
     unsent: Vec<u8>,
     offset: u64,
     lost: u64,
+    /// What the holder speaks; 0 until it has said so.
+    holder_version: u32,
 }
 
 impl HolderPane {
@@ -115,6 +117,7 @@ impl HolderPane {
             unsent: Vec::new(),
             offset,
             lost: 0,
+            holder_version: 0,
         })
     }
 
@@ -304,7 +307,10 @@ impl HolderPane {
                     self.state = HeldPaneState::Exited(serde_json::from_slice(json)?);
                     self.at += taken;
                 }
-                ToClient::Hello { .. } => self.at += taken,
+                ToClient::Hello { version, .. } => {
+                    self.holder_version = version;
+                    self.at += taken;
+                }
             }
         }
     }
@@ -355,6 +361,23 @@ impl Pane for HolderPane {
         self.refused = room < bytes.len();
         if room > 0 {
             self.send(&ToHolder::Input(&bytes[..room]))?;
+        } else {
+            self.flush()?;
+        }
+        Ok(room)
+    }
+
+    fn write_secret(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.holder_version < SECRET_INPUT_VERSION {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if !matches!(self.state, HeldPaneState::Connected) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let room = MAX_UNSENT.saturating_sub(self.unsent.len()).min(bytes.len());
+        self.refused = room < bytes.len();
+        if room > 0 {
+            self.send(&ToHolder::SecretInput(&bytes[..room]))?;
         } else {
             self.flush()?;
         }

@@ -12,7 +12,12 @@ use crate::domain::PaneStream;
 ///
 /// 2: a hello carries the secret that the holder was started with. A holder that has one hears
 /// nobody who does not know it. A holder that was started without one is greeted as in version 1.
-pub const VERSION: u32 = 2;
+///
+/// 3: input may be secret ([`ToHolder::SecretInput`]).
+pub const VERSION: u32 = 3;
+
+/// The first version with input that is not recorded.
+pub(crate) const SECRET_INPUT_VERSION: u32 = 3;
 
 /// The version of a hello without a secret.
 pub(crate) const OPEN_VERSION: u32 = 1;
@@ -31,6 +36,8 @@ pub enum ToHolder<'a> {
     Hello { version: u32, offset: u64, secret: &'a [u8] },
     /// Bytes for the process.
     Input(&'a [u8]),
+    /// Bytes for the process of which only the length may be recorded.
+    SecretInput(&'a [u8]),
     /// Nothing more will be written.
     CloseInput,
     /// The terminal's new size.
@@ -131,6 +138,12 @@ impl<'a> ToHolder<'a> {
                     out.extend_from_slice(part);
                 }
             }
+            Self::SecretInput(bytes) => {
+                for part in bytes.chunks(MAX_BODY) {
+                    head(out, b'p', part.len());
+                    out.extend_from_slice(part);
+                }
+            }
             Self::CloseInput => head(out, b'c', 0),
             Self::Resize { columns, rows } => {
                 head(out, b'r', 4);
@@ -167,6 +180,7 @@ impl<'a> ToHolder<'a> {
                 Self::Hello { version, offset: u64::from_le_bytes(offset), secret }
             }
             b'i' => Self::Input(body),
+            b'p' => Self::SecretInput(body),
             b'c' if body.is_empty() => Self::CloseInput,
             b'r' => {
                 let [a, b, c, d] = *body else { return None };

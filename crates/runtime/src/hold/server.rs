@@ -7,6 +7,7 @@
 
 mod clients;
 mod job;
+mod secrets;
 mod snapper;
 
 use std::fs::File;

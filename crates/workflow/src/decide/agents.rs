@@ -99,7 +99,7 @@ impl DecisionDraft {
             AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
-        let AskedAction { tool, command, wrapped, truncated, entries } = question.action;
+        let AskedAction { tool, command, wrapped, truncated, secret, entries } = question.action;
         let asked = question_line(&question.excerpt);
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
@@ -114,6 +114,7 @@ impl DecisionDraft {
         intervention.wrapped = wrapped;
         intervention.truncated = truncated;
         intervention.entries = entries;
+        intervention.secret = secret;
         intervention.excerpt = question.excerpt;
         intervention.digest = Some(question.digest);
         intervention.expires_at = deadline;

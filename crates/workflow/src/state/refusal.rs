@@ -164,7 +164,7 @@ impl WorkflowRun {
         }
         let needs =
             matches!(decision.choice, InterventionChoice::Answer | InterventionChoice::Send);
-        let has_text = !decision.text.as_deref().unwrap_or("").is_empty();
+        let has_text = decision.secret || !decision.text.as_deref().unwrap_or("").is_empty();
         if needs && decision.handler.is_none() && decision.entry.is_none() && !has_text {
             return Err(RefusalReason::NeedsText(decision.choice));
         }

@@ -19,6 +19,10 @@ use crate::engine::answer;
 use crate::event::LiveEvent;
 use crate::state::blocking::blocking;
 
+/// Why an answer is not typed whose text was only in the memory of a daemon that is gone.
+const SECRET_LOST: &str =
+    "Coven ended before the secret was typed, and secrets are kept nowhere; type it again";
+
 /// How much of a script's output becomes a value.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
@@ -202,9 +206,14 @@ impl RunningJob {
             }
             (JobOrder::Answer(answer), Runner::Agent(agent)) => {
                 let agent = agent.clone();
+                let intervention = answer.intervention.clone();
+                let secret = self.details.executor.shared.secrets.take(&intervention);
                 self.sending.spawn(async move {
-                    let action = answer::action(&answer.decision);
-                    let intervention = answer.intervention.clone();
+                    let Some(action) = answer::action(&answer.decision, secret) else {
+                        let reason = SECRET_LOST.to_owned();
+                        let input = SessionInput::Stale { intervention, reason, pressed: false };
+                        return tell(&reports, input).await;
+                    };
                     let input = match agent.answer(answer.digest.clone(), action).await {
                         Ok(()) => SessionInput::Answered { intervention, seen },
                         Err(error) => {

@@ -265,6 +265,10 @@ impl HoldClient {
                             note_sender(&self.name, &mut self.noted, job);
                             job.input(bytes);
                         }
+                        ToHolder::SecretInput(bytes) => {
+                            note_sender(&self.name, &mut self.noted, job);
+                            job.secret_input(bytes);
+                        }
                         ToHolder::CloseInput => {
                             note_sender(&self.name, &mut self.noted, job);
                             job.close_input();

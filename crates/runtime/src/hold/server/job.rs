@@ -13,6 +13,7 @@ use rustix::process::{Signal, WaitStatus};
 
 use super::super::folder::HolderExit;
 use super::clients::Clients;
+use super::secrets::{self, TypedSecrets};
 use super::snapper::Snapper;
 use crate::cgroup::JobCgroup;
 use crate::domain::{Connection, ExitStatus, PaneStream};
@@ -53,6 +54,7 @@ pub(super) struct HeldJob {
     tape: TapeWriter,
     begun: Instant,
     input: VecDeque<u8>,
+    secrets: TypedSecrets,
     close_input: bool,
     stopped: bool,
     /// When what is left behind is asked to end.
@@ -92,6 +94,7 @@ impl HeldJob {
             tape,
             begun: Instant::now(),
             input: VecDeque::new(),
+            secrets: TypedSecrets::default(),
             close_input: false,
             stopped: false,
             ask_at: None,
@@ -290,6 +293,15 @@ impl HeldJob {
         self.write_input();
     }
 
+    /// Input of which only the length is recorded.
+    pub(super) fn secret_input(&mut self, bytes: &[u8]) {
+        let time = self.time();
+        best_effort("record input", self.tape.input(time, &vec![secrets::MASK; bytes.len()]));
+        self.secrets.add(bytes);
+        self.input.extend(bytes);
+        self.write_input();
+    }
+
     pub(super) fn takes_input(&self) -> bool {
         self.input.len() < MAX_INPUT
     }
@@ -352,6 +364,7 @@ impl HeldJob {
                 match rustix::io::read(&*master, &mut self.buffer[..]) {
                     Ok(length) if length > 0 => {
                         any = true;
+                        self.secrets.mask(&mut self.buffer[..length]);
                         record(
                             &mut self.tape,
                             self.begun,
