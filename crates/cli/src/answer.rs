@@ -36,14 +36,15 @@ pub(crate) struct AnswerTarget {
   coven answer brisk-otter retry               a gate that was mended
   coven answer brisk-otter 2                   the second entry of a menu
   coven answer brisk-otter/plan answer \"In French, please\"
-  coven answer brisk-otter send \"Now the tests\"")]
+  coven answer brisk-otter send \"Now the tests\"
+  coven answer brisk-otter answer - < key      a secret, which no history and no list of processes has")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     which: AnswerTarget,
     /// What is decided: one of its options, or an entry of the menu by its number or its words.
     /// What can be decided is shown if this is left out.
     decision: Option<String>,
-    /// The text that goes with it.
+    /// The text that goes with it. With `-` it is read from the input, up to the end of the line.
     text: Option<String>,
 }
 
@@ -86,7 +87,7 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
         let decision = match entry(&item, word).filter(|_| arguments.text.is_none()) {
             Some(id) => Decision::new(InterventionChoice::Answer, Some(id)),
-            None => Decision::new(choice(&item, word)?, arguments.text),
+            None => Decision::new(choice(&item, word)?, typed_text(arguments.text)?),
         };
         decide(&client, &item, decision, &arguments.which).await
     })
@@ -317,4 +318,17 @@ async fn decide(
         item.workflow_name,
         question::asked(asked)
     ))
+}
+
+/// A text that is `-` comes from the input, where neither the history of a shell nor a list of
+/// processes has it.
+fn typed_text(text: Option<String>) -> Result<Option<String>> {
+    if text.as_deref() != Some("-") {
+        return Ok(text);
+    }
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map_err(|error| {
+        CommandFailure::failed(format!("cannot read the text from the input: {error}"))
+    })?;
+    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coven_model::event::AttemptPlace;
-use coven_model::{AgentMode, AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
+use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
 use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::layout::session_path;
@@ -204,11 +204,7 @@ impl JobDetails {
 
     fn log_writer(&self) -> LogWriter {
         let path = self.session_folder().join(log_file(&self.spec.job.attempt));
-        let (attempt, redactor) = (self.attempt.clone(), self.redactor.clone());
-        match self.mode() {
-            AgentMode::Interactive => LogWriter::of_screen(attempt, path, redactor),
-            AgentMode::Headless => LogWriter::of_stream(attempt, path, redactor),
-        }
+        LogWriter::new(self.mode(), self.attempt.clone(), path, self.redactor.clone())
     }
 
     /// Leaves word that the job is not to run, for a start that comes late.

@@ -1,3 +1,5 @@
+//! Programs that print, paint, repaint and resize, and the lines that remain of it.
+
 use super::*;
 
 fn log(columns: u16, rows: u16) -> ScreenLog {

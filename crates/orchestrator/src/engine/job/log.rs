@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coven_folder::{OpenFolder, best_effort};
+use coven_model::AgentMode;
 use coven_runner::Redactor;
 use coven_runtime::hold::TapeLog;
 use coven_store::Attempt;
@@ -123,17 +124,22 @@ struct ScreenText {
 }
 
 impl LogWriter {
-    /// The log of a job without a terminal, in the folder of a session. One that an earlier process
-    /// began is written anew.
-    pub(super) fn of_stream(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
-        let source = LogSource::Stream(StreamText::default());
+    /// The log of a job in the folder of a session. One that an earlier process began is written
+    /// anew.
+    pub(super) fn new(
+        mode: AgentMode,
+        attempt: Attempt,
+        path: PathBuf,
+        redactor: Redactor,
+    ) -> Self {
+        let source = match mode {
+            AgentMode::Headless => LogSource::Stream(StreamText::default()),
+            AgentMode::Interactive => {
+                let text = ScreenText { log: TapeLog::default(), places: vec![0] };
+                LogSource::Screen(Box::new(text))
+            }
+        };
         Self { attempt, path, source, redactor, file: None }
-    }
-
-    /// The log of a job on a terminal.
-    pub(super) fn of_screen(attempt: Attempt, path: PathBuf, redactor: Redactor) -> Self {
-        let text = ScreenText { log: TapeLog::default(), places: vec![0] };
-        Self { attempt, path, source: LogSource::Screen(Box::new(text)), redactor, file: None }
     }
 
     /// Writes what the tape has and the log has not. Waits on the disk.
