@@ -27,6 +27,11 @@ pub(crate) enum Error {
     Metadata(#[from] serde_json::Error),
     #[error("the real agents were not all driven, or not all well")]
     RealAgents(#[from] crate::real_agents::RealAgentsProblem),
+    #[error(
+        "{0} step(s) of published versions were read wrongly or not at all; the screens are in \
+         target/drift/evidence/"
+    )]
+    Drift(usize),
     #[error("{0} attack(s) broke something, as said above")]
     Attacks(usize),
     #[error("tidy found {0} problem(s), listed above")]

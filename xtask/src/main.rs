@@ -9,6 +9,7 @@ mod browser;
 mod cargo;
 mod check_darwin;
 mod ci;
+mod drift;
 mod error;
 mod fuzz;
 mod numbers;
@@ -51,6 +52,8 @@ enum Verb {
     Attack(attack::Args),
     /// Install the real agent CLIs and drive them offline; writes docs/real-agents.md
     RealAgents(real_agents::Args),
+    /// Drive published versions of the agent CLIs offline; writes docs/drift.md and fixtures/drift
+    Drift(drift::Args),
     /// Hold the API against its document with made-up requests
     Schemathesis(schemathesis::Args),
     /// Let an older build and this one share their sessions, agents and daemon
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Verb::Soak(args) => soak::run(&args),
         Verb::Attack(args) => attack::run(&args),
         Verb::RealAgents(args) => real_agents::run(&args),
+        Verb::Drift(args) => drift::run(&args),
         Verb::Schemathesis(args) => schemathesis::run(&args),
         Verb::Upgrade(args) => upgrade::run(&args),
         Verb::Web(args) => web::run(&args),

@@ -2,8 +2,8 @@
 //! a network, and writes what came of it to docs/real-agents.md. Opt-in: it downloads about 1.6 GB
 //! the first time.
 
-mod install;
-mod page;
+pub(crate) mod install;
+pub(crate) mod page;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,6 +11,7 @@ use std::{fs, io};
 
 use clap::ValueEnum;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::cargo;
 use crate::error::Error;
@@ -25,12 +26,13 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum AgentCli {
+pub(crate) enum AgentCli {
     Claude,
     Codex,
     Gemini,
     Opencode,
     Qwen,
+    Copilot,
 }
 
 /// Why the CLIs could not be driven, or what they did wrong.
@@ -44,7 +46,7 @@ pub(crate) enum RealAgentsProblem {
     #[error("npm did not install {package}: {status}")]
     Npm { package: String, status: std::process::ExitStatus },
     #[error("npm installed {package} {found} instead of {wanted}")]
-    Version { package: &'static str, wanted: &'static str, found: String },
+    Version { package: &'static str, wanted: String, found: String },
     #[error("cargo did not say where it put `{0}`")]
     NotBuilt(&'static str),
     #[error("the driver ended with {0}")]
@@ -56,7 +58,7 @@ pub(crate) enum RealAgentsProblem {
 }
 
 impl RealAgentsProblem {
-    fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { step, source }
     }
 }
@@ -77,9 +79,9 @@ struct CheckRow {
 }
 
 /// What drives a CLI, and the package it is an example of: alone, and in whole workflows.
-const DRIVERS: [(&str, &str); 2] =
+pub(crate) const DRIVERS: [(&str, &str); 2] =
     [("coven-runner", "real_agents"), ("coven-orchestrator", "real_workflows")];
-const HOLDER: &str = "coven-test-agent";
+pub(crate) const HOLDER: &str = "coven-test-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let chosen = if args.clis.is_empty() { AgentCli::value_variants() } else { &args.clis };
@@ -108,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
 
 /// The arguments of `unshare` that give us a network of our own: as root, or as root of a user
 /// namespace.
-fn namespace() -> Result<&'static [&'static str], RealAgentsProblem> {
+pub(crate) fn namespace() -> Result<&'static [&'static str], RealAgentsProblem> {
     const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let works = |way: &&&[&str]| {
         let mut command = Command::new("unshare");
@@ -128,7 +130,7 @@ fn build() -> Result<(Vec<PathBuf>, PathBuf), Error> {
 }
 
 /// Builds one program, and says where it is.
-fn built(package: &str, kind: &str, name: &'static str) -> Result<PathBuf, Error> {
+pub(crate) fn built(package: &str, kind: &str, name: &'static str) -> Result<PathBuf, Error> {
     let format = ["--message-format", "json-render-diagnostics"];
     let told = cargo::read(&[&["build", "--package", package, kind, name], &format[..]].concat())?;
     let lines = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -159,11 +161,21 @@ fn drive(
     holder: &Path,
     folder: &Path,
 ) -> Result<CliReport, Error> {
-    let ended = Command::new("unshare")
-        .args(namespace)
-        .args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"])
-        .args([driver, folder, holder, &folder.join("evidence")])
-        .arg(cli.name())
+    let mut offline = offline(namespace);
+    offline.args([driver, folder, holder, &folder.join("evidence")]).arg(cli.name());
+    report(&mut offline)
+}
+
+/// A command, to be given its program and arguments, that has nothing but loopback.
+pub(crate) fn offline(namespace: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(namespace).args(["sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]);
+    command
+}
+
+/// Runs a driver, and reads what it prints.
+pub(crate) fn report<T: DeserializeOwned>(command: &mut Command) -> Result<T, Error> {
+    let ended = command
         .stderr(Stdio::inherit())
         .output()
         .map_err(RealAgentsProblem::io("start the driver"))?;
@@ -175,34 +187,37 @@ fn drive(
 
 impl AgentCli {
     /// Its command, which is also the type of its adapter.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
             Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
         }
     }
 
-    fn shown(self) -> &'static str {
+    pub(crate) fn shown(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
             Self::Codex => "Codex",
             Self::Gemini => "Gemini CLI",
             Self::Opencode => "opencode",
             Self::Qwen => "Qwen Code",
+            Self::Copilot => "Copilot CLI",
         }
     }
 
     /// Its package, and the version that the adapters are tested with.
-    fn package(self) -> (&'static str, &'static str) {
+    pub(crate) fn package(self) -> (&'static str, &'static str) {
         match self {
             Self::Claude => ("@anthropic-ai/claude-code", "2.1.325"),
             Self::Codex => ("@openai/codex", "0.166.0"),
             Self::Gemini => ("@google/gemini-cli", "0.61.0"),
             Self::Opencode => ("opencode-ai", "1.18.33"),
             Self::Qwen => ("@qwen-code/qwen-code", "0.24.4"),
+            Self::Copilot => ("@github/copilot", "1.0.102"),
         }
     }
 }

@@ -33,7 +33,9 @@ use conversation::ModelConversation;
 use dialect::ApiDialect;
 use http::HttpResponder;
 
-pub use scene::{MODEL, ModelScene, PROBE, REASON, SLOW_WORDS, TAG, USED};
+pub use scene::{
+    MODEL, ModelScene, PROBE, QUESTION, QUESTION_ENTRIES, REASON, SLOW_WORDS, TAG, USED,
+};
 
 /// A request to the model, and how far its answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,6 +17,7 @@ pub enum Cli {
     Gemini,
     Opencode,
     Qwen,
+    Copilot,
 }
 
 /// How a home is prepared.
@@ -29,8 +30,8 @@ pub enum Home {
 }
 
 impl Cli {
-    pub const ALL: [Self; 5] =
-        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Qwen];
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Qwen, Self::Copilot];
 
     /// The type of its adapter, which is also its command.
     pub fn name(self) -> &'static str {
@@ -40,6 +41,7 @@ impl Cli {
             Self::Gemini => "gemini",
             Self::Opencode => "opencode",
             Self::Qwen => "qwen",
+            Self::Copilot => "copilot",
         }
     }
 
@@ -47,7 +49,7 @@ impl Cli {
     pub fn dialogs(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["trust", "api-key"],
-            Self::Gemini => &["trust"],
+            Self::Gemini | Self::Copilot => &["trust"],
             Self::Codex | Self::Opencode | Self::Qwen => &[],
         }
     }
@@ -62,7 +64,7 @@ impl Cli {
             Self::Gemini => json!({"env": {"set": {
                 "GEMINI_CLI_NO_RELAUNCH": "", "GEMINI_CLI_TRUST_WORKSPACE": "",
             }}}),
-            Self::Claude | Self::Opencode | Self::Qwen => json!({}),
+            Self::Claude | Self::Opencode | Self::Qwen | Self::Copilot => json!({}),
         }
     }
 
@@ -91,6 +93,12 @@ impl Cli {
                 ("OPENAI_API_KEY", KEY.to_owned()),
                 ("OPENAI_BASE_URL", format!("{url}/v1")),
                 ("OPENAI_MODEL", MODEL.to_owned()),
+            ],
+            Self::Copilot => vec![
+                ("COPILOT_PROVIDER_BASE_URL", format!("{url}/v1")),
+                ("COPILOT_PROVIDER_API_KEY", KEY.to_owned()),
+                // It must know the model's limits, and it knows none of ours.
+                ("COPILOT_MODEL", "gpt-4.1".to_owned()),
             ],
         }
     }
@@ -123,6 +131,10 @@ impl Cli {
                     "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
                 });
                 (".qwen/settings.json", settings.to_string())
+            }
+            Self::Copilot => {
+                let trusted = if settled { vec![project] } else { Vec::new() };
+                (".copilot/config.json", json!({"trusted_folders": trusted}).to_string())
             }
         };
         write(&home.join(path), &text)

@@ -15,7 +15,7 @@ const OLDEST_NODE: u32 = 22;
 const NODE: (&str, &str) = ("node", "22.23.3");
 
 /// The folder of a node that is new enough, if the system's is not.
-pub(super) fn node(folder: &Path) -> Result<Option<PathBuf>, RealAgentsProblem> {
+pub(crate) fn node(folder: &Path) -> Result<Option<PathBuf>, RealAgentsProblem> {
     let output = Command::new("node").arg("--version").stderr(Stdio::null()).output();
     let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let version = version.unwrap_or_default();
@@ -28,7 +28,7 @@ pub(super) fn node(folder: &Path) -> Result<Option<PathBuf>, RealAgentsProblem> 
 }
 
 /// Installs a CLI, unless it is there.
-pub(super) fn cli(
+pub(crate) fn cli(
     cli: AgentCli,
     folder: &Path,
     node: Option<&Path>,
@@ -36,9 +36,10 @@ pub(super) fn cli(
     package(&folder.join(cli.name()), cli.package(), node)
 }
 
-fn package(
+/// Installs a package in exactly this version, unless it is there.
+pub(crate) fn package(
     folder: &Path,
-    (name, version): (&'static str, &'static str),
+    (name, version): (&'static str, &str),
     node: Option<&Path>,
 ) -> Result<(), RealAgentsProblem> {
     if installed(folder, name).is_some_and(|found| found == version) {
@@ -63,12 +64,12 @@ fn package(
         Some(found) if found == version => Ok(()),
         found => {
             let found = found.unwrap_or_else(|| "nothing".to_owned());
-            Err(RealAgentsProblem::Version { package: name, wanted: version, found })
+            Err(RealAgentsProblem::Version { package: name, wanted: version.to_owned(), found })
         }
     }
 }
 
-fn path(node: Option<&Path>) -> OsString {
+pub(crate) fn path(node: Option<&Path>) -> OsString {
     let mut path = OsString::new();
     if let Some(node) = node {
         path.push(node);

@@ -37,11 +37,11 @@ fn section(cli: AgentCli, report: &CliReport, date: &str) -> String {
 }
 
 /// What a table can hold: a reason may quote a screen.
-fn plain(char: char) -> char {
+pub(crate) fn plain(char: char) -> char {
     if char.is_control() { ' ' } else { char }
 }
 
-fn replaced(page: &str, name: &str, section: &str) -> String {
+pub(crate) fn replaced(page: &str, name: &str, section: &str) -> String {
     let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->\n"));
     match (page.split_once(&begin), page.split_once(&end)) {
         (Some((before, _)), Some((_, after))) => {
@@ -52,7 +52,7 @@ fn replaced(page: &str, name: &str, section: &str) -> String {
 }
 
 /// The date in UTC.
-fn today() -> String {
+pub(crate) fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     date(since.as_secs() / 86_400)
 }

@@ -25,6 +25,7 @@ pub(crate) enum Told {
     Asks(ScreenQuestion),
     Gone(ContentDigest),
     TurnEnded { error: bool },
+    Unexplained,
     Failed(String),
     Lagged(u64),
     Done(Arc<JobOutcome>),
@@ -65,16 +66,25 @@ impl Agent {
         what: &str,
         wanted: impl Fn(&Told) -> Option<T>,
     ) -> Result<(usize, T), String> {
+        self.wait_within(STEP_TIMEOUT, from, what, wanted).await
+    }
+
+    /// The same, for no longer than this.
+    pub(crate) async fn wait_within<T>(
+        &self,
+        timeout: Duration,
+        from: usize,
+        what: &str,
+        wanted: impl Fn(&Told) -> Option<T>,
+    ) -> Result<(usize, T), String> {
         let mut told = self.told.clone();
         let find = |all: &[Told]| {
             all.iter().enumerate().skip(from).find_map(|(at, each)| Some((at, wanted(each)?)))
         };
         let ended = |all: &[Told]| all.iter().any(|each| matches!(each, Told::Done(_)));
-        let came = tokio::time::timeout(
-            STEP_TIMEOUT,
-            told.wait_for(|all| find(all).is_some() || ended(all)),
-        )
-        .await;
+        let came =
+            tokio::time::timeout(timeout, told.wait_for(|all| find(all).is_some() || ended(all)))
+                .await;
         let state = self.runner.verdict();
         match came {
             Ok(Ok(all)) => find(&all).ok_or_else(|| {
@@ -87,7 +97,7 @@ impl Agent {
             Ok(Err(_)) => Err(format!("the runner ended before {what}")),
             Err(_) => Err(format!(
                 "waited {} s in vain for {what}; it is {} by {} ({})",
-                STEP_TIMEOUT.as_secs(),
+                timeout.as_secs(),
                 state.state,
                 state.evidence.rule,
                 state.evidence.text
@@ -97,9 +107,18 @@ impl Agent {
 
     /// Waits until it is in a state, now or later.
     pub(crate) async fn state(&self, state: AgentState) -> Result<(), String> {
+        self.state_within(STEP_TIMEOUT, state).await
+    }
+
+    /// The same, for no longer than this.
+    pub(crate) async fn state_within(
+        &self,
+        timeout: Duration,
+        state: AgentState,
+    ) -> Result<(), String> {
         let mut verdict = self.runner.watch();
         let waited =
-            tokio::time::timeout(STEP_TIMEOUT, verdict.wait_for(|now| now.state == state)).await;
+            tokio::time::timeout(timeout, verdict.wait_for(|now| now.state == state)).await;
         if let Ok(Ok(_)) = waited {
             return Ok(());
         }
@@ -182,6 +201,17 @@ impl Agent {
         lines.collect()
     }
 
+    /// Everything it printed.
+    pub(crate) fn output(&self) -> Vec<u8> {
+        let folder = self.scenery.place.folder.clone().unwrap_or_default();
+        let Ok(reader) = coven_tape::TapeReader::open(&folder) else { return Vec::new() };
+        let outputs = reader.records(0).filter_map(Result::ok).filter_map(|record| {
+            let coven_tape::TapeEvent::Output { bytes, .. } = record.event else { return None };
+            Some(bytes.to_vec())
+        });
+        outputs.collect::<Vec<_>>().concat()
+    }
+
     /// How many processes it has.
     pub(crate) fn processes(&self) -> usize {
         left::since(&self.before).len()
@@ -209,6 +239,7 @@ async fn listen(mut events: RunnerSubscription, told: watch::Sender<Vec<Told>>) 
             RunnerUpdate::Event(RunnerEvent::Awaiting(question)) => Told::Asks(question),
             RunnerUpdate::Event(RunnerEvent::NoLongerAwaiting(digest)) => Told::Gone(digest),
             RunnerUpdate::Event(RunnerEvent::TurnEnded { error }) => Told::TurnEnded { error },
+            RunnerUpdate::Event(RunnerEvent::Unexplained(_)) => Told::Unexplained,
             RunnerUpdate::Event(RunnerEvent::DeliveryFailed { reason, .. }) => Told::Failed(reason),
             RunnerUpdate::Event(RunnerEvent::Done(outcome)) => Told::Done(Arc::new(*outcome)),
             RunnerUpdate::Event(_) => continue,

@@ -7,11 +7,13 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 
 mod agent;
+mod drift;
+mod frames;
 mod headless;
 mod rows;
 mod stage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coven_testkit::namespace as left;
@@ -73,6 +75,9 @@ impl Mark {
 
 /// `real_agents INSTALLED HOLDER EVIDENCE CLI…`: the folder the CLIs are installed in, the program
 /// that holds them, and the folder for the screens of failed rows.
+///
+/// `real_agents INSTALLED HOLDER EVIDENCE drift CLI VERSION RECORDING`: one version of one CLI, for
+/// `cargo xtask drift`, and the file for its screens.
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let mut path = || arguments.next().map(PathBuf::from);
@@ -86,6 +91,25 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
+    if let [mode, name, version, recording] = &names[..]
+        && mode == "drift"
+    {
+        let Some(cli) = Cli::ALL.into_iter().find(|cli| cli.name() == name) else {
+            eprintln!("error: `{name}` is no CLI that can be driven");
+            return ExitCode::from(2);
+        };
+        return match Stage::new(cli, &installed, &holder, &evidence) {
+            Ok(stage) => {
+                let drive = drift::Lab::new(&stage).drive(version, Path::new(recording));
+                println!("{}", reactor.block_on(drive));
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         eprintln!("== {}", cli.name());
         let stage = match Stage::new(cli, &installed, &holder, &evidence) {

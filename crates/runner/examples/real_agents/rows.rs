@@ -43,7 +43,7 @@ pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
     let more = match stage.cli {
         Cli::Codex => Some("stop with its daemon"),
         Cli::Gemini => Some("stop with its relaunch"),
-        Cli::Claude | Cli::Opencode | Cli::Qwen => None,
+        Cli::Claude | Cli::Opencode | Cli::Qwen | Cli::Copilot => None,
     };
     let stopped = stop(agent).await;
     if let Some(row) = more {

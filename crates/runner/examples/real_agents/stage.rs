@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_runner::TaskPlace;
@@ -136,9 +137,18 @@ impl Stage {
     }
 
     /// Waits until the turns of the agent are as wanted. Says whether they are.
-    pub(crate) fn wait(&self, mut wanted: impl FnMut(&[&ModelExchange]) -> bool) -> bool {
+    pub(crate) fn wait(&self, wanted: impl FnMut(&[&ModelExchange]) -> bool) -> bool {
+        self.wait_within(STEP_TIMEOUT, wanted)
+    }
+
+    /// The same, for no longer than this.
+    pub(crate) fn wait_within(
+        &self,
+        timeout: Duration,
+        mut wanted: impl FnMut(&[&ModelExchange]) -> bool,
+    ) -> bool {
         tokio::task::block_in_place(|| {
-            self.server.wait(STEP_TIMEOUT, |all| {
+            self.server.wait(timeout, |all| {
                 let turns: Vec<&ModelExchange> =
                     all.iter().filter(|each| each.scene.is_some()).collect();
                 wanted(&turns)

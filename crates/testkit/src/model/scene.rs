@@ -36,6 +36,10 @@ pub(super) const WORD_INTERVAL: Duration = Duration::from_millis(20);
 const SLOW_WORD_INTERVAL: Duration = Duration::from_millis(300);
 const SILENCE: Duration = Duration::from_secs(6);
 
+/// What [`ModelScene::Question`] asks, and the answers it offers.
+pub const QUESTION: &str = "Which colour shall it have?";
+pub const QUESTION_ENTRIES: [&str; 2] = ["Red", "Blue"];
+
 const ANSWER: &str = "This is the scripted answer. Nothing was changed.";
 const ANNOUNCEMENT: &str = "I will use a tool now.";
 const RAN: &str = "All done: the tool ran and returned a result.";
@@ -70,6 +74,8 @@ pub enum ModelScene {
     Slow,
     /// It is silent for some seconds, then answers.
     Think,
+    /// It asks the person something, where it is offered a tool for that, then answers.
+    Question,
     /// The request is refused as a bad one (400).
     Error,
     /// The request is refused for want of a good key (401).
@@ -81,13 +87,14 @@ pub enum ModelScene {
 }
 
 impl ModelScene {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Text,
         Self::Shell,
         Self::Ask,
         Self::Twice,
         Self::Slow,
         Self::Think,
+        Self::Question,
         Self::Error,
         Self::Key,
         Self::Verdict,
@@ -101,6 +108,7 @@ impl ModelScene {
             Self::Twice => "twice",
             Self::Slow => "slow",
             Self::Think => "think",
+            Self::Question => "question",
             Self::Error => "error",
             Self::Key => "key",
             Self::Verdict => "verdict",
@@ -186,6 +194,14 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
                 None,
             );
         }
+        ModelScene::Question => {
+            let call = conversation.tools.iter().find_map(question);
+            return match call.filter(|_| conversation.results.is_empty()) {
+                Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
+                None if conversation.results.is_empty() => say(NO_TOOL),
+                None => say(ANSWER),
+            };
+        }
         ModelScene::Shell | ModelScene::Ask => 1,
         ModelScene::Twice => 2,
         ModelScene::Verdict => {
@@ -214,6 +230,39 @@ fn verdict(conversation: &ModelConversation) -> String {
     let (verdict, reason) =
         if later { ("done", "nothing is left to do") } else { ("actionable", REASON) };
     format!("I looked at it.\n{}", json!({"verdict": verdict, "reason": reason}))
+}
+
+/// A call of the tool that asks the person, if the tool is one: one question with two answers, in
+/// whichever of the known forms its parameters have.
+fn question(tool: &ModelTool) -> Option<ModelCall> {
+    const NAMES: [&str; 5] =
+        ["AskUserQuestion", "ask_user", "ask_user_question", "question", "request_user_input"];
+    if !NAMES.contains(&tool.name.as_str()) {
+        return None;
+    }
+    let properties = |of: &Value, at: &str| of.pointer(at).and_then(Value::as_object).cloned();
+    let own = properties(&tool.parameters, "/properties")?;
+    if !own.contains_key("questions") {
+        let arguments = json!({
+            "question": QUESTION, "choices": QUESTION_ENTRIES, "allow_freeform": true,
+        });
+        return Some(ModelCall { name: tool.name.clone(), arguments: known(arguments, &own) });
+    }
+    let entries = QUESTION_ENTRIES.map(|label| json!({"label": label, "description": label}));
+    let asked = json!({
+        "id": "colour", "question": QUESTION, "header": "Colour", "type": "choice",
+        "options": entries, "multiSelect": false, "multiple": false,
+    });
+    let item = properties(&own["questions"], "/items/properties").unwrap_or_default();
+    let arguments = json!({"questions": [known(asked, &item)]});
+    Some(ModelCall { name: tool.name.clone(), arguments })
+}
+
+/// The arguments that a schema knows.
+fn known(arguments: Value, properties: &Map<String, Value>) -> Value {
+    let Value::Object(mut arguments) = arguments else { return arguments };
+    arguments.retain(|name, _| properties.contains_key(name));
+    arguments.into()
 }
 
 /// A call of the shell, if the tool is one.

@@ -1,0 +1,85 @@
+//! The screens of a run as a short recording: each painted whole, without its colours, with a mark
+//! that says what was true.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use coven_terminal::recording::{self, RecordingHeader, RecordingWriter};
+
+use crate::agent::Agent;
+
+/// Seconds from one screen to the next, and from a screen to its mark.
+const FRAME_INTERVAL: f64 = 4.0;
+const MARK_DELAY: f64 = 3.0;
+
+/// What begins the status that a program announces.
+const STATUS: &[u8] = b"\x1b]7501;state=";
+
+#[derive(Default)]
+pub(crate) struct Frames {
+    kept: Vec<Frame>,
+    size: Option<(u16, u16)>,
+}
+
+struct Frame {
+    mark: String,
+    painted: String,
+    /// Whether something was typed since the screen before.
+    typed: bool,
+}
+
+impl Frames {
+    /// Keeps what an agent shows now, and whether something was typed since the last screen.
+    pub(crate) async fn keep(&mut self, agent: &Agent, mark: &str, typed: bool) {
+        let Some(view) = agent.runner.view().await else { return };
+        let (snapshot, size) = (&view.snapshot, view.snapshot.size());
+        self.size.get_or_insert((size.columns, size.rows));
+        let cursor = snapshot.cursor();
+        let mut painted = String::new();
+        if snapshot.modes().alternate_screen {
+            painted.push_str("\x1b[?1049h");
+        }
+        painted.push_str("\x1b[?2004h\x1b[2J\x1b[H");
+        painted.push_str(&snapshot.text().replace('\n', "\r\n"));
+        let visible = if cursor.visible { 'h' } else { 'l' };
+        write!(painted, "\x1b[{};{}H\x1b[?25{visible}", cursor.row + 1, cursor.column + 1).ok();
+        write!(painted, "\x1b]0;{}\x07", snapshot.title()).ok();
+        painted.push_str(&status(&agent.output()));
+        self.kept.push(Frame { mark: mark.to_owned(), painted, typed });
+    }
+
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let Some((width, height)) = self.size else { return Ok(()) };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let recording = self.recording(width, height).map_err(io::Error::other)?;
+        fs::write(path, recording)
+    }
+
+    fn recording(&self, width: u16, height: u16) -> Result<Vec<u8>, recording::Error> {
+        let mut writer = RecordingWriter::new(Vec::new(), &RecordingHeader::new(width, height))?;
+        let mut time = 0.0;
+        for frame in &self.kept {
+            if frame.typed {
+                writer.input(time, b"\r")?;
+            }
+            writer.output(time + 0.5, frame.painted.as_bytes())?;
+            writer.marker(time + 0.5 + MARK_DELAY, &frame.mark)?;
+            time += FRAME_INTERVAL;
+        }
+        writer.finish()
+    }
+}
+
+/// The last status that a program announced, as it did.
+fn status(output: &[u8]) -> String {
+    let Some(start) = output.windows(STATUS.len()).rposition(|window| window == STATUS) else {
+        return String::new();
+    };
+    let rest = &output[start..];
+    let end = rest.iter().skip(2).position(|byte| matches!(byte, 0x07 | 0x1b)).unwrap_or(0);
+    format!("{}\x07", String::from_utf8_lossy(&rest[..end + 2]))
+}
