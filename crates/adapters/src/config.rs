@@ -10,6 +10,7 @@ mod check;
 mod entries;
 pub mod layering;
 mod merge;
+mod versioned;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use crate::rules::ScreenRules;
 pub use approval::ApprovalConfig;
 pub use entries::EntriesConfig;
 pub use merge::merge;
+pub use versioned::{VersionedLaunch, VersionedMode, VersionedModes};
 
 /// How long a program has to end by itself when its adapter does not say.
 const DEFAULT_STOP_GRACE: Duration = Duration::from_secs(5);
@@ -51,6 +53,9 @@ pub struct Config {
     /// The program to start; the adapter's type if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The oldest version of the program that this file is known to work with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minimum_version: Option<String>,
     /// The version of the program that this file was tested with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tested_version: Option<String>,
@@ -102,6 +107,10 @@ pub struct Config {
     /// How to continue an earlier conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeConfig>,
+    /// What is different about starting some versions of the program. Where several entries are
+    /// about a version, later ones win.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<VersionedLaunch>,
     /// What the program must be able to write for itself, for sandboxes.
     pub state: StateFiles,
     /// How the program is stopped.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use coven_model::{AgentMode, PermissionLevel};
 
 use crate::config::{Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
+use crate::version::ProgramVersion;
 
 /// The longest single argument that Linux takes, without its closing NUL.
 pub(crate) const MAX_ARGUMENT_BYTES: usize = 128 * 1024 - 1;
@@ -24,6 +25,8 @@ pub struct LaunchRequest<'a> {
     pub permission: Option<PermissionLevel>,
     /// The model; the program's own choice if missing.
     pub model: Option<&'a str>,
+    /// The version of the program that is installed; the newest if it is not known.
+    pub version: Option<&'a ProgramVersion>,
     /// Whether the adapter's arguments for automatic approval are added.
     pub auto_approve: bool,
     /// Which conversation this is.
@@ -100,6 +103,7 @@ pub(crate) fn launch(
     config: &Config,
     request: &LaunchRequest<'_>,
 ) -> Result<LaunchSpec, LaunchError> {
+    let config = &*config.for_version(request.version);
     let mode = mode(name, config, request.mode)?;
     let prompt = request.prompt.filter(|prompt| !prompt.trim().is_empty());
     if prompt.is_none() && request.mode == AgentMode::Headless {

@@ -27,6 +27,7 @@ pub mod retry_notice;
 pub mod rules;
 pub mod sniffer;
 pub mod transcript;
+pub mod version;
 
 pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};
@@ -34,3 +35,4 @@ pub use loader::{AdapterConfigLoader, AdapterFolders, LAUNCH_KEYS, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
 pub use rules::{LineView, MenuLayout, ScreenMenu, ScreenRules, is_generic};
 pub use sniffer::ScreenSniffer;
+pub use version::ProgramVersion;

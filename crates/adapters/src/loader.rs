@@ -31,8 +31,17 @@ pub use error::LoadError;
 pub const CONFIG_FILE: &str = "config.json";
 
 /// The keys of an adapter file that say how its program is started.
-pub const LAUNCH_KEYS: [&str; 8] =
-    ["command", "versionArgs", "env", "modes", "permissions", "model", "autoPolicy", "resume"];
+pub const LAUNCH_KEYS: [&str; 9] = [
+    "command",
+    "versionArgs",
+    "env",
+    "modes",
+    "permissions",
+    "model",
+    "autoPolicy",
+    "resume",
+    "versions",
+];
 
 /// Where what is known about an adapter comes from, from weakest to strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

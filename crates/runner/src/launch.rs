@@ -1,19 +1,25 @@
 //! From a task and its adapter to a process.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use coven_adapters::AgentAdapter;
 use coven_adapters::config::StdinSource;
 use coven_adapters::launch::{LaunchConversation, LaunchError, LaunchRequest, LaunchSpec};
+use coven_adapters::{AgentAdapter, ProgramVersion};
 use coven_folder::{Durability, OpenFolder};
 use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
+use coven_runtime::installed;
 
 use crate::task::{AgentTask, TaskPlace};
 
 /// The mode of the folder of an attempt: for its owner alone.
 const PRIVATE_MODE: u32 = 0o700;
+
+/// How long a program may take to say its version before it is started as the newest one would be.
+/// The slowest needs six seconds on a machine that does nothing else.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The file of an attempt that is the input of its program.
 const INPUT_FILE: &str = "input";
@@ -53,16 +59,38 @@ pub(crate) fn plan(
         (None, None) => LaunchConversation::New,
     };
     let folder = place.inputs().and_then(|folder| folder.to_str());
+    let version = installed_version(adapter, place);
     Ok(adapter.launch(&LaunchRequest {
         mode: task.mode,
         prompt: task.prompt.as_deref(),
         extra_args: &task.extra_args,
         permission: task.permission,
         model: task.model.as_deref(),
+        version: version.as_ref(),
         auto_approve: task.auto_approve,
         conversation,
         prompt_folder: folder,
     })?)
+}
+
+/// The version of the program that will be started, where its adapter knows of differences. Waits
+/// for the program the first time; nothing where it does not say.
+fn installed_version(adapter: &dyn AgentAdapter, place: &TaskPlace) -> Option<ProgramVersion> {
+    let config = adapter.config();
+    if config.versions.is_empty() || config.version_args.is_empty() {
+        return None;
+    }
+    let command = config.command.as_deref().unwrap_or_else(|| adapter.kind());
+    let path = match place.programs.get(command) {
+        Some(path) => path.clone(),
+        None => {
+            installed::find(command, place.env.get(OsStr::new("PATH")).map(OsString::as_os_str))?
+        }
+    };
+    let printed =
+        installed::printed_by(&path, &config.version_args, Some(&place.env), VERSION_TIMEOUT)
+            .ok()?;
+    ProgramVersion::find(&printed)
 }
 
 /// Makes the process's configuration, and writes what must be there before it starts.

@@ -28,19 +28,40 @@ pub(crate) fn ending(cause: Option<&OutcomeCause>, status: Option<ExitStatus>) -
     }
 }
 
-/// The outcome of an agent on a terminal, which has nothing but its exit to go by.
+/// How many of its last lines are quoted of a program that fails at its start, and how many
+/// characters of them.
+const MAX_LAST_LINES: usize = 3;
+const MAX_LAST_CHARS: usize = 300;
+
+/// What a program that failed at its start said last, in one line: the last lines of its screen
+/// that have words.
+pub(crate) fn last_words(screen: &str) -> Option<String> {
+    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    let mut lines: Vec<&str> =
+        screen.lines().map(str::trim).filter(has_words).rev().take(MAX_LAST_LINES).collect();
+    lines.reverse();
+    let words = lines.join(" ");
+    let from = words.char_indices().rev().nth(MAX_LAST_CHARS).map_or(0, |(at, _)| at);
+    let words = if from > 0 { format!("…{}", &words[from..]) } else { words };
+    (!words.is_empty()).then_some(words)
+}
+
+/// The outcome of an agent on a terminal, which has nothing but its exit to go by, and its last
+/// words where it failed at its start.
 pub(crate) fn of_terminal(
     ending: ProcessEnding,
     ok: &OkCodes,
     session: Option<String>,
     retry: Option<ModelRetry>,
+    last_words: Option<&str>,
 ) -> JobOutcome {
     let good = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
     let reason = match &ending {
         ProcessEnding::Exited { code } if good => format!("it ended with exit code {code}"),
-        ProcessEnding::Exited { code } => {
-            format!("it ended with exit code {code}, which is no success")
-        }
+        ProcessEnding::Exited { code } => match last_words {
+            Some(words) => format!("it ended at its start with exit code {code}: {words}"),
+            None => format!("it ended with exit code {code}, which is no success"),
+        },
         ProcessEnding::Signalled { signal } => format!("it was ended by signal {signal}"),
         ProcessEnding::TimedOut => "its time was up".to_owned(),
         ProcessEnding::Stopped => "it was stopped".to_owned(),
@@ -83,4 +104,19 @@ pub(crate) fn of_transcript(
     };
     let conclusion = decoder.accepting(codes).finish(&ending, emit);
     conclusion.into_outcome(ending)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_the_last_lines_that_have_any() {
+        let screen = "one\n two \n\nerror: bad option\n╰────╯\n  see --help\n\n";
+        assert_eq!(last_words(screen).as_deref(), Some("two error: bad option see --help"));
+        assert_eq!(last_words("╭──╮\n\n"), None);
+        let long = last_words(&"ä".repeat(1000)).unwrap();
+        assert_eq!(long.chars().count(), MAX_LAST_CHARS + 2);
+        assert!(long.starts_with('…'));
+    }
 }

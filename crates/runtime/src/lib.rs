@@ -4,6 +4,7 @@
 mod cgroup;
 pub mod domain;
 pub mod hold;
+pub mod installed;
 mod launch;
 pub mod lineage;
 mod local;

@@ -9,6 +9,7 @@ use coven_terminal::keys::KeyPress;
 use super::SCHEMA_VERSION;
 use crate::rules::ScreenRegion;
 use crate::transcript::TranscriptFormat;
+use crate::version::ProgramVersion;
 
 /// A level that there is not.
 pub(super) const UNKNOWN_PERMISSION: &str = "unknown-permission";
@@ -42,6 +43,7 @@ pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> 
     }
     check.environment(file);
     check.usable_size(file);
+    check.program_versions(file);
     check.problems
 }
 
@@ -132,9 +134,10 @@ impl ConfigCheck<'_> {
 
     /// The levels are the keys of a map, which the schema does not look at.
     fn permissions(&mut self, file: &SourceNode) {
-        let modes = entries(file, "modes").map(|(_, mode)| mode);
+        let files = std::iter::once(file).chain(items(file, "versions"));
         let known = PermissionLevel::ALL.map(PermissionLevel::as_str);
-        for place in std::iter::once(file).chain(modes) {
+        let modes = |file| entries(file, "modes").map(|(_, mode)| mode);
+        for place in files.flat_map(|file| std::iter::once(file).chain(modes(file))) {
             let levels = place.get("permissions").map_or(&[][..], SourceNode::entries);
             for level in levels.iter().filter(|level| !known.contains(&level.key.as_str())) {
                 let near = near(&level.key, known);
@@ -148,6 +151,41 @@ impl ConfigCheck<'_> {
                     .help(format!("there are `{}`", known.join("`, `")))
                     .maybe_help(help),
                 );
+            }
+        }
+    }
+
+    /// Versions of the program must be versions, and a range must hold some.
+    fn program_versions(&mut self, file: &SourceNode) {
+        for key in ["minimumVersion", "testedVersion"] {
+            self.program_version(file.get(key));
+        }
+        for entry in items(file, "versions") {
+            let since = self.program_version(entry.get("since"));
+            let until = self.program_version(entry.get("until"));
+            if entry.get("since").is_none() && entry.get("until").is_none() {
+                let text = "this entry does not say which versions it is about";
+                self.add(FileProblem::error("version-range", entry.span, text).help(
+                    "add `since`, `until` (the first version it is no longer about), or both",
+                ));
+            }
+            if let (Some(since), Some(until)) = (since, until)
+                && since >= until
+            {
+                let text = format!("no version is both since {since} and before {until}");
+                self.add(FileProblem::error("version-range", entry.span, text));
+            }
+        }
+    }
+
+    fn program_version(&mut self, node: Option<&SourceNode>) -> Option<ProgramVersion> {
+        let node = node?;
+        match node.as_str()?.parse() {
+            Ok(version) => Some(version),
+            Err(error) => {
+                let error: crate::version::NoVersion = error;
+                self.add(FileProblem::error("version", node.span, error.to_string()));
+                None
             }
         }
     }

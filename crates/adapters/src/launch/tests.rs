@@ -2,6 +2,7 @@
 
 mod built_in;
 mod prompts;
+mod versions;
 
 use std::fmt::Write as _;
 
@@ -31,6 +32,7 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     extra_args: &[],
     permission: None,
     model: None,
+    version: None,
     auto_approve: false,
     conversation: LaunchConversation::New,
     prompt_folder: None,

@@ -211,8 +211,13 @@ impl<'a> Lab<'a> {
         if matches!(sent, Ok(Ok(()))) || self.stage.turns(0).len() > turn {
             return self.turn(turn, |_| true).then_some((turn, "sent"));
         }
-        agent.runner.write(format!("\x1b[200~{text}\x1b[201~").into_bytes()).await;
-        settle(agent).await;
+        // Coven may have typed it and not have seen that it was taken.
+        let typed =
+            agent.runner.view().await.is_some_and(|view| view.snapshot.text().contains(text));
+        if !typed {
+            agent.runner.write(format!("\x1b[200~{text}\x1b[201~").into_bytes()).await;
+            settle(agent).await;
+        }
         agent.runner.write(b"\r".to_vec()).await;
         self.turn(turn, |_| true).then_some((turn, "typed by hand"))
     }
@@ -220,6 +225,10 @@ impl<'a> Lab<'a> {
     /// Waits until a turn of the model is as wanted.
     fn turn(&self, turn: usize, wanted: impl Fn(&ModelExchange) -> bool) -> bool {
         self.stage.wait_within(EFFECT_BOUND, |all| all.get(turn).is_some_and(|turn| wanted(turn)))
+    }
+
+    fn turn_within(&self, timeout: Duration, turn: usize) -> bool {
+        self.stage.wait_within(timeout, |all| all.len() > turn)
     }
 
     async fn working(&mut self, agent: &Agent) {
@@ -307,6 +316,11 @@ impl<'a> Lab<'a> {
         let found = found.await;
         let seconds = begun.elapsed().as_secs();
         settle(agent).await;
+        // Painted in pieces, it may have been told again with more of it.
+        let found = found.map(|(at, first)| {
+            let later = agent.questions(at + 1);
+            (at + later.len(), later.len(), later.last().cloned().unwrap_or(first))
+        });
         let verdict = agent.runner.verdict();
         if Stage::ran(&agent.scenery.place) > ran {
             let note = "it ran without asking".to_owned();
@@ -316,12 +330,20 @@ impl<'a> Lab<'a> {
         let label = if name == "question" { "awaiting:question" } else { "awaiting:approval" };
         self.frames.keep(agent, label, true).await;
         match found {
-            Ok((at, question)) => {
-                self.seen = at + 1;
+            Ok((_, again, question)) => {
+                self.seen = agent.now();
                 let kind = question.kind;
-                let mark = if is_generic(&verdict) { "generic" } else { "right" };
+                let mark = match kind {
+                    _ if is_generic(&verdict) => "generic",
+                    // A rule that approves would choose one of the answers.
+                    AwaitingKind::Approval if name == "question" => "wrong",
+                    AwaitingKind::Question if name != "question" => "wrong",
+                    _ => "right",
+                };
                 let said = format!("{} ({kind})", said(&verdict));
-                self.add(name, "asks", said, mark, format!("after {seconds} s"));
+                let again =
+                    if again > 0 { format!(", told {} times", again + 1) } else { String::new() };
+                self.add(name, "asks", said, mark, format!("after {seconds} s{again}"));
                 Some(question)
             }
             Err(_) => {
@@ -399,6 +421,13 @@ impl<'a> Lab<'a> {
         });
         if !offers {
             let note = "it offers the model no tool for questions".to_owned();
+            self.add("question", "-", "-".to_owned(), "none", note);
+            agent.state_within(EFFECT_BOUND, AgentState::Idle).await.ok();
+            return;
+        }
+        // The CLI may refuse the call, in a mode that has no questions: then the model is told so.
+        if self.turn_within(MAX_STILL_WAIT, turn + 1) {
+            let note = "it refuses the question itself".to_owned();
             self.add("question", "-", "-".to_owned(), "none", note);
             agent.state_within(EFFECT_BOUND, AgentState::Idle).await.ok();
             return;

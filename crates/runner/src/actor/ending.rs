@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::handle::StopReply;
 use super::lifecycle::FORCE_TIMEOUT;
-use super::reader::TerminalReader;
+use super::reader::{PromptAge, TerminalReader};
 use super::{AgentReader, LoopEnd, OutputReading, READ_SIZE, Request, RunnerActor};
 use crate::event::RunnerEvent;
 use crate::mark;
@@ -107,12 +107,23 @@ impl RunnerActor {
         }
     }
 
+    /// What an agent that never got done with starting showed last.
+    fn last_words(&mut self) -> Option<String> {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
+        if terminal.prompt != PromptAge::Starting {
+            return None;
+        }
+        let shown = terminal.screen.snapshot().text();
+        outcome::last_words(&self.redactor.clean(&shown))
+    }
+
     /// Publishes how the process ended, and with it the task.
     fn report_end(mut self) {
         for event in self.output.finish() {
             self.tell(event);
         }
         let status = self.pane.exit_status();
+        let words = self.last_words();
         let Self { reader, lifecycle, published, adapter, task, session, .. } = self;
         let (cause, waiting) = lifecycle.end();
         let ending = outcome::ending(cause.as_ref(), status);
@@ -128,7 +139,8 @@ impl RunnerActor {
                     published.tell(RunnerEvent::NoLongerAwaiting(asked.reported));
                 }
                 let session = session_shown(&*adapter, &mut terminal).or(session);
-                outcome::of_terminal(ending, &task.ok_codes, session, terminal.retry.take())
+                let retry = terminal.retry.take();
+                outcome::of_terminal(ending, &task.ok_codes, session, retry, words.as_deref())
             }
             AgentReader::Transcript(decoder) => {
                 let mut entries = Vec::new();

@@ -13,3 +13,4 @@ mod silent;
 mod stalled;
 mod support;
 mod swarm;
+mod versions;

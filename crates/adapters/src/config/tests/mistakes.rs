@@ -438,3 +438,22 @@ fn all_mistakes_are_told_at_once() {
 }"#;
     assert_eq!(report(text).matches("error[").count(), 5, "{}", report(text));
 }
+
+#[test]
+fn versions_that_are_none_and_ranges_without_any_are_shown() {
+    let told = report(
+        r#"{"testedVersion": "latest", "versions": [{"until": ">=2.1", "model": ["${model}"]}, {"since": "2.0", "until": "1.9"}, {"env": {}}, {"since": "1.0", "permissions": {"asks": []}}]}"#,
+    );
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("error")).collect();
+    assert_eq!(
+        lines,
+        [
+            "error[version]: `latest` is no version; versions look like `2.1.200` or `1.0.4-0`",
+            "error[version]: `>=2.1` is no version; versions look like `2.1.200` or `1.0.4-0`",
+            "error[version-range]: no version is both since 2.0 and before 1.9",
+            "error[version-range]: this entry does not say which versions it is about",
+            "error[unknown-permission]: `asks` is no permission level",
+        ],
+        "{told}"
+    );
+}
