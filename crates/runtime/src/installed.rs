@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    const PATIENT: Duration = Duration::from_secs(60);
+    const PATIENT: Duration = Duration::from_mins(1);
 
     /// Another process writes it: what this one has open for writing, a child of another test
     /// inherits, and then it cannot be started.

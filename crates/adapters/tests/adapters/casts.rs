@@ -37,6 +37,18 @@ pub(crate) struct Cast {
 
 /// The recordings of all programs: the first ones, and the wider set that is only about agents.
 pub(crate) fn all() -> Vec<Cast> {
+    let casts = [below("recordings"), below("agents")].concat();
+    assert!(casts.len() > 25, "only {} recordings", casts.len());
+    casts
+}
+
+/// The screens of published versions of the programs.
+pub(crate) fn drift() -> Vec<Cast> {
+    below("drift")
+}
+
+/// The recordings in the folders of a folder of the fixtures.
+fn below(folder: &str) -> Vec<Cast> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let entries = |path: &Path| -> Vec<PathBuf> {
         let mut entries: Vec<_> =
@@ -44,15 +56,12 @@ pub(crate) fn all() -> Vec<Cast> {
         entries.sort();
         entries
     };
-    let folders = ["recordings", "agents"].map(|folder| fixtures.join(folder));
-    let folders = folders.iter().flat_map(|folder| entries(folder)).filter(|path| path.is_dir());
+    let folders = entries(&fixtures.join(folder)).into_iter().filter(|path| path.is_dir());
     let files = folders.flat_map(|folder| entries(&folder));
-    let casts: Vec<Cast> = files
+    files
         .filter(|path| path.extension().is_some_and(|end| end == "cast"))
         .map(|path| read(&path))
-        .collect();
-    assert!(casts.len() > 25, "only {} recordings", casts.len());
-    casts
+        .collect()
 }
 
 fn read(path: &Path) -> Cast {

@@ -6,6 +6,7 @@
 mod adversarial;
 mod casts;
 mod commands;
+mod drift;
 mod mutations;
 mod recordings;
 mod transcript;

@@ -327,7 +327,8 @@ impl<'a> Lab<'a> {
             self.add(name, "asks", said(&verdict), "wrong", note);
             return None;
         }
-        let label = if name == "question" { "awaiting:question" } else { "awaiting:approval" };
+        let label =
+            if name == "question" { "awaiting_question:colour" } else { "awaiting_approval:shell" };
         self.frames.keep(agent, label, true).await;
         match found {
             Ok((_, again, question)) => {

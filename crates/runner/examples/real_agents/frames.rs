@@ -1,5 +1,5 @@
-//! The screens of a run as a short recording: each painted whole, without its colours, with a mark
-//! that says what was true.
+//! The screens of a run as a short recording: each painted over the one before, without colours,
+//! with a mark that says what was true.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +14,9 @@ use crate::agent::Agent;
 const FRAME_INTERVAL: f64 = 4.0;
 const MARK_DELAY: f64 = 3.0;
 
+/// Shorter runs of one character are not worth a sequence.
+const MIN_RUN: usize = 6;
+
 /// What begins the status that a program announces.
 const STATUS: &[u8] = b"\x1b]7501;state=";
 
@@ -21,6 +24,8 @@ const STATUS: &[u8] = b"\x1b]7501;state=";
 pub(crate) struct Frames {
     kept: Vec<Frame>,
     size: Option<(u16, u16)>,
+    /// What is painted so far: only rows that differ are painted again.
+    rows: Vec<String>,
 }
 
 struct Frame {
@@ -41,8 +46,15 @@ impl Frames {
         if snapshot.modes().alternate_screen {
             painted.push_str("\x1b[?1049h");
         }
-        painted.push_str("\x1b[?2004h\x1b[2J\x1b[H");
-        painted.push_str(&snapshot.text().replace('\n', "\r\n"));
+        painted.push_str("\x1b[?2004h");
+        let rows: Vec<String> = snapshot.text().lines().map(str::to_owned).collect();
+        for (at, row) in
+            rows.iter().enumerate().filter(|(at, row)| self.rows.get(*at) != Some(*row))
+        {
+            write!(painted, "\x1b[{}H\x1b[2K{}", at + 1, shortened(row)).ok();
+        }
+        write!(painted, "\x1b[{}H\x1b[J", rows.len() + 1).ok();
+        self.rows = rows;
         let visible = if cursor.visible { 'h' } else { 'l' };
         write!(painted, "\x1b[{};{}H\x1b[?25{visible}", cursor.row + 1, cursor.column + 1).ok();
         write!(painted, "\x1b]0;{}\x07", snapshot.title()).ok();
@@ -72,6 +84,26 @@ impl Frames {
         }
         writer.finish()
     }
+}
+
+/// A row with its long runs of one character written as repetitions, and blanks as moves.
+fn shortened(row: &str) -> String {
+    let mut short = String::new();
+    let mut characters = row.chars().peekable();
+    while let Some(character) = characters.next() {
+        let mut more = 0;
+        while characters.next_if_eq(&character).is_some() {
+            more += 1;
+        }
+        if more < MIN_RUN {
+            short.extend(std::iter::repeat_n(character, more + 1));
+        } else if character == ' ' {
+            write!(short, "\x1b[{}C", more + 1).ok();
+        } else {
+            write!(short, "{character}\x1b[{more}b").ok();
+        }
+    }
+    short
 }
 
 /// The last status that a program announced, as it did.

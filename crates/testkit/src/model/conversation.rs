@@ -52,6 +52,7 @@ impl ModelConversation {
     }
 
     fn says(&mut self, text: String) {
+        let text = if text.contains(TAG) { without_elements(&text) } else { text };
         // What a CLI puts in front of the user's own words, as if the user had said it.
         if text.trim().is_empty() || text.trim_start().starts_with('<') {
             return;
@@ -148,5 +149,36 @@ fn flat(value: &Value) -> String {
             None => value.to_string(),
         },
         _ => String::new(),
+    }
+}
+
+/// A text without the elements that a CLI puts around the user's own words, such as
+/// `<current_datetime>…</current_datetime>`.
+fn without_elements(text: &str) -> String {
+    let mut own = String::new();
+    let mut rest = text;
+    while let Some((before, element)) = rest.split_once('<') {
+        let name: String = element
+            .chars()
+            .take_while(|char| char.is_ascii_alphanumeric() || "_-".contains(*char))
+            .collect();
+        let closed = element.split_once(&format!("</{name}>")).filter(|_| !name.is_empty());
+        let Some((_, after)) = closed else { break };
+        own.push_str(before);
+        rest = after;
+    }
+    own.push_str(rest);
+    own.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_cli_puts_around_the_users_words_is_left_out() {
+        let text = "<now>noon</now>\n\nplay:think please\n\n<note>\n<a>b</a>\n</note>";
+        assert_eq!(without_elements(text), "play:think please");
+        assert_eq!(without_elements("is 1 < 2? play:text"), "is 1 < 2? play:text");
     }
 }

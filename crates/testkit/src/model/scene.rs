@@ -242,6 +242,14 @@ fn question(tool: &ModelTool) -> Option<ModelCall> {
     }
     let properties = |of: &Value, at: &str| of.pointer(at).and_then(Value::as_object).cloned();
     let own = properties(&tool.parameters, "/properties")?;
+    if own.contains_key("requestedSchema") {
+        let colour = json!({"type": "string", "title": "Colour", "enum": QUESTION_ENTRIES});
+        let form = json!({
+            "type": "object", "properties": {"colour": colour}, "required": ["colour"],
+        });
+        let arguments = json!({"message": QUESTION, "requestedSchema": form});
+        return Some(ModelCall { name: tool.name.clone(), arguments });
+    }
     if !own.contains_key("questions") {
         let arguments = json!({
             "question": QUESTION, "choices": QUESTION_ENTRIES, "allow_freeform": true,
