@@ -52,30 +52,32 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let (package, example) = real_agents::DRIVERS[0];
     let driver = real_agents::built(package, "--example", example)?;
     let holder = real_agents::built("coven-test-programs", "--bin", real_agents::HOLDER)?;
+    let recordings = if args.dry { folder.join("recordings") } else { root.join("fixtures/drift") };
+    let evidence = folder.join("evidence");
     let mut wrong = 0;
     for cli in chosen {
         let mut reports = Vec::new();
-        for version in versions(*cli) {
+        for driven in versions(*cli) {
+            let version = driven.version;
             if args.version.as_ref().is_some_and(|only| only != version) {
                 continue;
             }
-            eprintln!("== {} {version}", cli.name());
+            eprintln!("== {} {}", cli.name(), driven.name());
             let place = folder.join(cli.name());
-            remove(&place)?;
+            if !install::has(&place, cli.package().0, version) {
+                // One install is kept at a time; this version takes the place of the one before.
+                remove(&place)?;
+            }
             install::package(&place, (cli.package().0, version), node.as_deref())?;
-            let recordings =
-                if args.dry { folder.join("recordings") } else { root.join("fixtures/drift") };
-            let recording = recordings.join(cli.name()).join(format!("{version}.cast"));
-            let evidence = folder.join("evidence").join(version);
+            let recording = recordings.join(cli.name()).join(format!("{}.cast", driven.name()));
             let mut command = real_agents::offline(namespace);
-            command.args([&driver, &folder, &holder, &evidence]);
-            command.args(["drift", cli.name(), version]).arg(&recording);
+            command.args([&driver, &folder, &holder, &evidence.join(driven.name())]);
+            command.args(["drift", cli.name(), &driven.name()]).arg(&recording).args(driven.args);
             let report: VersionReport = real_agents::report(&mut command)?;
             wrong += report.steps.iter().filter(|step| step.fails()).count();
             reports.push(report);
-            // One install is kept at a time; the next version of this CLI takes its place.
-            remove(&place)?;
         }
+        remove(&folder.join(cli.name()))?;
         if args.dry {
             print!("{}", page::section(*cli, &reports));
         } else {
@@ -101,16 +103,54 @@ impl StepReport {
     }
 }
 
-/// Versions of the last year, the oldest first; the last is the one the adapters are tested with.
-fn versions(cli: AgentCli) -> &'static [&'static str] {
-    match cli {
-        AgentCli::Claude => &["2.0.55", "2.1.54", "2.1.123", "2.1.197", "2.1.252", "2.1.325"],
-        AgentCli::Codex => &["0.77.0", "0.101.0", "0.133.0", "0.151.0", "0.159.3", "0.166.0"],
-        AgentCli::Gemini => &["0.19.1", "0.34.0", "0.47.0", "0.53.0", "0.61.0"],
-        AgentCli::Opencode => &["1.1.53", "1.2.27", "1.15.13", "1.18.4", "1.18.33"],
-        AgentCli::Qwen => &["0.7.1", "0.12.0", "0.15.10", "0.21.2", "0.24.4"],
-        AgentCli::Copilot => &["0.0.384", "0.0.423", "1.0.39", "1.0.65", "1.0.80", "1.0.102"],
+/// A version that is driven, in one way of several.
+#[derive(Clone, Copy, Debug)]
+struct DrivenVersion {
+    version: &'static str,
+    /// What is different about it, in a word for the name of its recording.
+    variant: Option<&'static str>,
+    args: &'static [&'static str],
+}
+
+impl DrivenVersion {
+    const fn plain(version: &'static str) -> Self {
+        Self { version, variant: None, args: &[] }
     }
+
+    fn name(&self) -> String {
+        self.variant.map_or_else(
+            || self.version.to_owned(),
+            |variant| format!("{}-{variant}", self.version),
+        )
+    }
+}
+
+/// Versions of the last year, the oldest first, and other looks of the one the adapters are tested
+/// with.
+fn versions(cli: AgentCli) -> Vec<DrivenVersion> {
+    let older: &[&str] = match cli {
+        AgentCli::Claude => &["2.0.55", "2.1.54", "2.1.123", "2.1.197", "2.1.252"],
+        AgentCli::Codex => &["0.77.0", "0.101.0", "0.133.0", "0.151.0", "0.159.3"],
+        AgentCli::Gemini => &["0.19.1", "0.34.0", "0.47.0", "0.53.0"],
+        AgentCli::Opencode => &["1.1.53", "1.2.27", "1.15.13", "1.18.4"],
+        AgentCli::Qwen => &["0.7.1", "0.12.0", "0.15.10", "0.21.2"],
+        // Those before cannot be used without a login.
+        AgentCli::Copilot => &["1.0.39", "1.0.65", "1.0.80"],
+    };
+    let tested = cli.package().1;
+    let mut versions: Vec<DrivenVersion> =
+        older.iter().chain([&tested]).map(|version| DrivenVersion::plain(version)).collect();
+    let variant = match cli {
+        AgentCli::Claude => Some(("still", &["--settings", "{\"prefersReducedMotion\":true}"][..])),
+        AgentCli::Opencode => Some(("mini", &["--mini"][..])),
+        _ => None,
+    };
+    versions.extend(variant.map(|(variant, args)| DrivenVersion {
+        version: tested,
+        variant: Some(variant),
+        args,
+    }));
+    versions
 }
 
 #[cfg(test)]
@@ -118,10 +158,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_version_is_the_one_the_adapters_are_tested_with() {
+    fn four_versions_are_driven_and_one_is_the_one_the_adapters_are_tested_with() {
         for cli in AgentCli::value_variants() {
-            assert!(versions(*cli).len() >= 4, "{}", cli.name());
-            assert_eq!(versions(*cli).last(), Some(&cli.package().1), "{}", cli.name());
+            let versions = versions(*cli);
+            assert!(versions.iter().filter(|each| each.variant.is_none()).count() >= 4);
+            assert_eq!(versions.last().map(|each| each.version), Some(cli.package().1));
         }
     }
 }

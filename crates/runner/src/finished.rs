@@ -25,7 +25,7 @@ pub fn finished(
 ) -> Result<JobOutcome, coven_tape::Error> {
     let ending = outcome::ending(None, exit);
     if mode == AgentMode::Interactive {
-        return Ok(outcome::of_terminal(ending, ok, None, None));
+        return Ok(outcome::of_terminal(ending, ok, None, None, None));
     }
     let mut decoder = decoder(adapter, previous);
     for record in TapeReader::open(folder)?.records(0) {

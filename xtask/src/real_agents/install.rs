@@ -36,13 +36,18 @@ pub(crate) fn cli(
     package(&folder.join(cli.name()), cli.package(), node)
 }
 
+/// Whether a package is installed in exactly this version.
+pub(crate) fn has(folder: &Path, name: &str, version: &str) -> bool {
+    installed(folder, name).is_some_and(|found| found == version)
+}
+
 /// Installs a package in exactly this version, unless it is there.
 pub(crate) fn package(
     folder: &Path,
     (name, version): (&'static str, &str),
     node: Option<&Path>,
 ) -> Result<(), RealAgentsProblem> {
-    if installed(folder, name).is_some_and(|found| found == version) {
+    if has(folder, name, version) {
         return Ok(());
     }
     eprintln!("== installing {name} {version}");

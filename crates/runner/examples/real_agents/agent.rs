@@ -207,7 +207,7 @@ impl Agent {
         let Ok(reader) = coven_tape::TapeReader::open(&folder) else { return Vec::new() };
         let outputs = reader.records(0).filter_map(Result::ok).filter_map(|record| {
             let coven_tape::TapeEvent::Output { bytes, .. } = record.event else { return None };
-            Some(bytes.to_vec())
+            Some(bytes)
         });
         outputs.collect::<Vec<_>>().concat()
     }

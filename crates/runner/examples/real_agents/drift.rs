@@ -4,6 +4,9 @@
 //! A step that Coven cannot do (a state it does not know takes no message) is done with bare keys,
 //! as a person at the keyboard would, so that the steps behind it are still seen.
 
+mod first_start;
+mod marks;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,7 @@ use coven_testkit::model::{ModelExchange, ModelScene};
 use coven_testkit::real_cli::{Cli, Home};
 use serde_json::{Value, json};
 
+use self::marks::{is_generic, mark_of, said};
 use crate::agent::{Agent, Told};
 use crate::frames::Frames;
 use crate::stage::Stage;
@@ -22,7 +26,7 @@ use crate::stage::Stage;
 const SILENCE_BOUND: Duration = Duration::from_secs(20);
 
 /// How long a CLI may take to its first prompt.
-const START_BOUND: Duration = Duration::from_secs(60);
+const START_BOUND: Duration = Duration::from_mins(1);
 
 /// How long the model may take to be asked, and a tool to run once it is approved.
 const EFFECT_BOUND: Duration = Duration::from_secs(20);
@@ -31,9 +35,6 @@ const EFFECT_BOUND: Duration = Duration::from_secs(20);
 /// never stand still.
 const STILL: Duration = Duration::from_millis(700);
 const MAX_STILL_WAIT: Duration = Duration::from_secs(2);
-
-/// More dialogs than any CLI has at its first start.
-const MAX_DIALOGS: usize = 8;
 
 const DENIAL: &str = "No. Do nothing else and tell me why.";
 
@@ -52,6 +53,8 @@ struct Step {
 /// One CLI in one version, and what was found so far.
 pub(crate) struct Lab<'a> {
     stage: &'a Stage,
+    /// Arguments for the CLI beyond those of its adapter.
+    extra_args: Vec<String>,
     steps: Vec<Step>,
     frames: Frames,
     /// How much of what the agent told was looked at for questions.
@@ -59,8 +62,8 @@ pub(crate) struct Lab<'a> {
 }
 
 impl<'a> Lab<'a> {
-    pub(crate) fn new(stage: &'a Stage) -> Self {
-        Self { stage, steps: Vec::new(), frames: Frames::default(), seen: 0 }
+    pub(crate) fn new(stage: &'a Stage, extra_args: Vec<String>) -> Self {
+        Self { stage, extra_args, steps: Vec::new(), frames: Frames::default(), seen: 0 }
     }
 
     /// Drives everything, keeps the screens in `recording`, and tells what was found.
@@ -97,61 +100,8 @@ impl<'a> Lab<'a> {
         let scenery = self.stage.scenery(home).map_err(|error| error.to_string())?;
         let mut task = AgentTask::interactive(&*scenery.job, None);
         task.permission = Some(PermissionLevel::Ask);
+        task.extra_args.clone_from(&self.extra_args);
         Agent::start(scenery, task)
-    }
-
-    /// The first start in an empty home: every dialog is noticed, and the ones that Coven knows
-    /// are accepted.
-    async fn first_start(&mut self) {
-        let agent = match self.start(Home::Fresh) {
-            Ok(agent) => agent,
-            Err(error) => return self.add("first start", "starts", error, "none", String::new()),
-        };
-        let (mut seen, mut from) = (Vec::new(), 0);
-        let deadline = Instant::now() + START_BOUND;
-        let end = loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let next = agent.wait_within(left, from, "a dialog or the prompt", |told| match told {
-                Told::Asks(question) => Some(Some(question.clone())),
-                Told::State(AgentState::Idle) => Some(None),
-                _ => None,
-            });
-            match next.await {
-                Ok((at, Some(question))) if seen.len() < MAX_DIALOGS => {
-                    from = at + 1;
-                    settle(&agent).await;
-                    self.frames.keep(&agent, "awaiting:dialog", true).await;
-                    let name = question.dialog.clone().unwrap_or_else(|| question.rule.clone());
-                    let answered = agent.choose(&question, InterventionChoice::Approve).await;
-                    seen.push(name);
-                    if let Err(error) = answered {
-                        break Ok(format!("a person must answer it: {error}"));
-                    }
-                }
-                Ok((_, Some(_))) => break Err("it asks again and again".to_owned()),
-                // Some show their prompt for a moment before a dialog.
-                Ok((at, None)) => {
-                    from = at + 1;
-                    settle(&agent).await;
-                    if agent.runner.verdict().state == AgentState::Idle {
-                        break Ok("then its prompt".to_owned());
-                    }
-                }
-                Err(error) => break Err(error),
-            }
-        };
-        if end.is_err() {
-            settle(&agent).await;
-            self.stage.keep("first start", &agent.portrait(self.stage).await);
-        }
-        let said = said(&agent.runner.verdict());
-        let shown = if seen.is_empty() { "no dialog".to_owned() } else { seen.join(", ") };
-        let (mark, end) = match end {
-            Ok(end) => ("right", end),
-            Err(error) => ("silent", error),
-        };
-        self.add("first start", "dialogs, then its prompt", said, mark, format!("{shown}; {end}"));
-        agent.stop().await.0.ok();
     }
 
     /// Everything else, in one conversation.
@@ -330,37 +280,41 @@ impl<'a> Lab<'a> {
         let label =
             if name == "question" { "awaiting_question:colour" } else { "awaiting_approval:shell" };
         self.frames.keep(agent, label, true).await;
-        match found {
-            Ok((_, again, question)) => {
-                self.seen = agent.now();
-                let kind = question.kind;
-                let mark = match kind {
-                    _ if is_generic(&verdict) => "generic",
-                    // A rule that approves would choose one of the answers.
-                    AwaitingKind::Approval if name == "question" => "wrong",
-                    AwaitingKind::Question if name != "question" => "wrong",
-                    _ => "right",
-                };
-                let said = format!("{} ({kind})", said(&verdict));
-                let again =
-                    if again > 0 { format!(", told {} times", again + 1) } else { String::new() };
-                self.add(name, "asks", said, mark, format!("after {seconds} s{again}"));
-                Some(question)
-            }
-            Err(_) => {
-                self.seen = agent.now();
-                self.stage.keep(name, &agent.portrait(self.stage).await);
-                let unexplained =
-                    agent.told()[from..].iter().any(|told| matches!(told, Told::Unexplained));
-                let (mark, note) = if unexplained {
-                    ("generic", "a person is shown the screen".to_owned())
-                } else {
-                    ("silent", format!("for {} s", SILENCE_BOUND.as_secs()))
-                };
-                self.add(name, "asks", said(&verdict), mark, note);
-                None
-            }
-        }
+        self.seen = agent.now();
+        let Ok((_, again, question)) = found else {
+            self.unnoticed(agent, name, from, &verdict).await;
+            return None;
+        };
+        let kind = question.kind;
+        let mark = match kind {
+            _ if is_generic(&verdict) => "generic",
+            // A rule that approves would choose one of the answers.
+            AwaitingKind::Approval if name == "question" => "wrong",
+            AwaitingKind::Question if name != "question" => "wrong",
+            _ => "right",
+        };
+        let said = format!("{} ({kind})", said(&verdict));
+        let again = if again > 0 { format!(", told {} times", again + 1) } else { String::new() };
+        self.add(name, "asks", said, mark, format!("after {seconds} s{again}"));
+        Some(question)
+    }
+
+    /// A question that Coven did not see: was a person shown the screen at least?
+    async fn unnoticed(
+        &mut self,
+        agent: &Agent,
+        name: &'static str,
+        from: usize,
+        verdict: &AgentVerdict,
+    ) {
+        self.stage.keep(name, &agent.portrait(self.stage).await);
+        let unexplained = agent.told()[from..].iter().any(|told| matches!(told, Told::Unexplained));
+        let (mark, note) = if unexplained {
+            ("generic", "a person is shown the screen".to_owned())
+        } else {
+            ("silent", format!("for {} s", SILENCE_BOUND.as_secs()))
+        };
+        self.add(name, "asks", said(verdict), mark, note);
     }
 
     /// Waits until the tool ran once more. Says how many times it did.
@@ -531,25 +485,4 @@ async fn settle(agent: &Agent) {
     let still =
         async { while let Ok(Some(_)) = tokio::time::timeout(STILL, events.next()).await {} };
     tokio::time::timeout(MAX_STILL_WAIT, still).await.ok();
-}
-
-fn source(verdict: &AgentVerdict) -> String {
-    format!("{:?}", verdict.evidence.source).to_lowercase()
-}
-
-fn is_generic(verdict: &AgentVerdict) -> bool {
-    source(verdict) == "generic" || verdict.kind == Some(AwaitingKind::Choice)
-}
-
-fn said(verdict: &AgentVerdict) -> String {
-    format!("{} by {} ({})", verdict.state, source(verdict), verdict.evidence.rule)
-}
-
-/// What a verdict is worth where this state is true. That nothing is known misleads nobody.
-fn mark_of(verdict: &AgentVerdict, truth: AgentState) -> &'static str {
-    match verdict.state {
-        state if state == truth => "right",
-        AgentState::Unknown | AgentState::Starting => "unknown",
-        _ => "wrong",
-    }
 }

@@ -76,8 +76,8 @@ impl Mark {
 /// `real_agents INSTALLED HOLDER EVIDENCE CLI…`: the folder the CLIs are installed in, the program
 /// that holds them, and the folder for the screens of failed rows.
 ///
-/// `real_agents INSTALLED HOLDER EVIDENCE drift CLI VERSION RECORDING`: one version of one CLI, for
-/// `cargo xtask drift`, and the file for its screens.
+/// `real_agents INSTALLED HOLDER EVIDENCE drift CLI VERSION RECORDING [ARGUMENT…]`: one version of
+/// one CLI, for `cargo xtask drift`, the file for its screens, and more arguments for the CLI.
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let mut path = || arguments.next().map(PathBuf::from);
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
-    if let [mode, name, version, recording] = &names[..]
+    if let [mode, name, version, recording, more @ ..] = &names[..]
         && mode == "drift"
     {
         let Some(cli) = Cli::ALL.into_iter().find(|cli| cli.name() == name) else {
@@ -100,7 +100,8 @@ fn main() -> ExitCode {
         };
         return match Stage::new(cli, &installed, &holder, &evidence) {
             Ok(stage) => {
-                let drive = drift::Lab::new(&stage).drive(version, Path::new(recording));
+                let drive = drift::Lab::new(&stage, more.to_vec());
+                let drive = drive.drive(version, Path::new(recording));
                 println!("{}", reactor.block_on(drive));
                 ExitCode::SUCCESS
             }
