@@ -26,6 +26,8 @@ pub(crate) struct Frames {
     size: Option<(u16, u16)>,
     /// What is painted so far: only rows that differ are painted again.
     rows: Vec<String>,
+    /// Whether that is on the alternate screen.
+    alternate: bool,
 }
 
 struct Frame {
@@ -42,18 +44,25 @@ impl Frames {
         let (snapshot, size) = (&view.snapshot, view.snapshot.size());
         self.size.get_or_insert((size.columns, size.rows));
         let cursor = snapshot.cursor();
-        let mut painted = String::new();
-        if snapshot.modes().alternate_screen {
-            painted.push_str("\x1b[?1049h");
+        let mut painted = "\x1b[?2004h".to_owned();
+        let alternate = snapshot.modes().alternate_screen;
+        if alternate != self.alternate {
+            // The other screen has other rows.
+            let mode = if alternate { 'h' } else { 'l' };
+            write!(painted, "\x1b[?1049{mode}\x1b[2J").ok();
+            self.rows.clear();
+            self.alternate = alternate;
         }
-        painted.push_str("\x1b[?2004h");
         let rows: Vec<String> = snapshot.text().lines().map(str::to_owned).collect();
         for (at, row) in
             rows.iter().enumerate().filter(|(at, row)| self.rows.get(*at) != Some(*row))
         {
             write!(painted, "\x1b[{}H\x1b[2K{}", at + 1, shortened(row)).ok();
         }
-        write!(painted, "\x1b[{}H\x1b[J", rows.len() + 1).ok();
+        // Below the last row there is nothing to erase, and the cursor would stay in the last.
+        if rows.len() < usize::from(size.rows) {
+            write!(painted, "\x1b[{}H\x1b[J", rows.len() + 1).ok();
+        }
         self.rows = rows;
         let visible = if cursor.visible { 'h' } else { 'l' };
         write!(painted, "\x1b[{};{}H\x1b[?25{visible}", cursor.row + 1, cursor.column + 1).ok();
