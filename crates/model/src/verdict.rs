@@ -175,5 +175,5 @@ pub struct AgentVerdict {
     pub digest: Option<ContentDigest>,
     /// The attempt to reach its model that it is at, while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<ModelRetry>,
+    pub retry: Option<Box<ModelRetry>>,
 }

@@ -71,7 +71,7 @@ impl LiveJobs {
                 Runner::Headless(agent) => agent.verdict(),
             };
             let retry = verdict.retry.filter(|_| verdict.state == AgentState::Working)?;
-            Some((job.clone(), retry))
+            Some((job.clone(), *retry))
         });
         retries.collect()
     }

@@ -273,7 +273,7 @@ impl RunnerActor {
 
     /// Publishes that an agent without a terminal tries to reach its model again, or got through.
     fn report_retry(&self, retry: Option<ModelRetry>) {
-        let retry = retry.map(|retry| self.redactor.clean_retry(retry));
+        let retry = retry.map(|retry| Box::new(self.redactor.clean_retry(&retry)));
         let known = self.published.verdict.borrow().clone();
         if known.retry == retry {
             return;

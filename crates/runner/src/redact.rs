@@ -57,9 +57,9 @@ impl Redactor {
     }
 
     /// What is told of an attempt to reach the model, without secrets.
-    pub fn clean_retry(&self, retry: ModelRetry) -> ModelRetry {
+    pub fn clean_retry(&self, retry: &ModelRetry) -> ModelRetry {
         let reason = retry.reason.as_deref().map(|reason| self.clean(reason));
-        ModelRetry { reason, ..retry }
+        ModelRetry { reason, ..retry.clone() }
     }
 
     /// The length of the longest end of what is held that a secret begins with.

@@ -98,6 +98,11 @@ fn an_agent_that_is_not_there_is_told_and_not_waited_for() {
     ");
     assert!(home.names().is_empty());
     adapter("spirit", "/no/such/spirit");
+    let said = home.coven(&["new", "spirit", "--detach"]).code(1);
+    assert!(said.err.contains("`/no/such/spirit`"), "{}", said.err);
+    assert!(home.names().is_empty());
+    // Where a relative path leads is known when the agent starts.
+    adapter("spirit", "no/such/spirit");
     let mut terminal = home.terminal(&["new", "spirit"]);
     terminal.until_shows("could not be started");
     assert_eq!(terminal.finish().code(), Some(1));

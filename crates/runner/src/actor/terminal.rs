@@ -241,9 +241,10 @@ impl RunnerActor {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let verdict = terminal.sniffer.verdict().clone();
         let known = self.published.verdict.borrow().clone();
+        let retry = terminal.retry.as_ref().map(|retry| self.redactor.clean_retry(retry));
         let changed = (known.state, known.kind, &known.digest)
             != (verdict.state, verdict.kind, &verdict.digest)
-            || (verdict.state == AgentState::Working && known.retry != terminal.retry);
+            || (verdict.state == AgentState::Working && known.retry.as_deref() != retry.as_ref());
         terminal.prompt = terminal.prompt.after(verdict.state, now);
         let rests = matches!(verdict.state, AgentState::Idle | AgentState::Error);
         let turn_ended = rests && terminal.end_turn(now);
@@ -294,7 +295,8 @@ impl RunnerActor {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let numbered = terminal.sniffer.questions_asked();
         verdict.evidence.text = self.redactor.clean(&verdict.evidence.text);
-        verdict.retry = terminal.retry.clone();
+        let retry = terminal.retry.as_ref().map(|retry| self.redactor.clean_retry(retry));
+        verdict.retry = retry.map(Box::new);
         let since = terminal.history.since(&verdict, now);
         verdict.evidence.since = terminal.history.age_at(since);
         let mark = StateMark::of(&verdict, numbered, since, terminal.history.born);

@@ -52,9 +52,9 @@ async fn an_attempt_to_reach_the_model_is_a_part_of_the_state_until_it_gets_thro
         _ => None,
     })
     .await;
-    assert_eq!(told, seventh());
+    assert_eq!(*told, seventh());
     let verdict = runner.verdict();
-    assert_eq!((verdict.state, verdict.retry), (AgentState::Working, Some(seventh())));
+    assert_eq!((verdict.state, verdict.retry), (AgentState::Working, Some(Box::new(seventh()))));
     assert_eq!(verdict.evidence.text, "retrying 7 of 10: 500 server_error");
     std::fs::write(&pipe, "go\n").unwrap();
     let through = wait(&mut events, "that it got through", |event| match event {

@@ -15,6 +15,9 @@ use crate::plan::{PlanStep, StepAction};
 use crate::rules::DecisionRule;
 use crate::state::{LiveJob, RunPhase, TaskRun, WorkflowRun};
 
+/// Why an attempt failed whose agent said nothing.
+const EMPTY_ANSWER: &str = "the agent says it is done, and its answer is empty";
+
 impl DecisionDraft {
     /// A job's time runs from when its process is there, not from when it was asked for.
     pub(super) fn job_started(&mut self, job: &AttemptId) {
@@ -168,7 +171,7 @@ fn judged(
         match expected.read(outcome.output.as_deref().unwrap_or_default()) {
             Ok(_) if is_empty_answer(task, live, expected, &outcome) => {
                 outcome.ok = false;
-                outcome.reason = "the agent says it is done, and its answer is empty".to_owned();
+                EMPTY_ANSWER.clone_into(&mut outcome.reason);
             }
             Ok(Value::String(_)) if expected.is_any_text() => {}
             Ok(read) => value = Some(read),
