@@ -131,7 +131,8 @@ mod tests {
             conflicts: Vec::new(),
         };
         let digest = Some(ContentDigest::of_bytes(words.as_bytes()));
-        let verdict = AgentVerdict { state: AgentState::Awaiting, kind: None, evidence, digest };
+        let (state, kind, retry) = (AgentState::Awaiting, None, None);
+        let verdict = AgentVerdict { state, kind, evidence, retry, digest };
         vec![((session, job), verdict)]
     }
 

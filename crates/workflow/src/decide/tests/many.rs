@@ -260,8 +260,8 @@ fn the_agents_of_a_fan_out_are_those_that_its_elements_name() {
     }
     let team = json!({"team": [{"cli": "claude"}, {"cli": "codex"}]});
     let told = TestRun::begin(plan(steps.clone()), team);
-    let adapter = |task: &str| match told.spec(task, 1).work {
-        JobWork::Agent(agent) => agent.adapter,
+    let adapter = |task: &str| match &told.spec(task, 1).work {
+        JobWork::Agent(agent) => agent.adapter.clone(),
         JobWork::Shell(_) => panic!("it is an agent"),
     };
     assert_eq!((adapter("team.0"), adapter("team.1")), ("claude".to_owned(), "codex".to_owned()));
