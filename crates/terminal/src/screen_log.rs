@@ -150,7 +150,7 @@ impl ScreenLog {
             Some(before) if *before == now => return,
             Some(before) => match shift::between(before, &now) {
                 Some(shift::Shift::Up { leaving }) => {
-                    for line in before[leaving].to_vec() {
+                    for line in before[leaving].iter().cloned() {
                         self.history.push(line);
                     }
                 }

@@ -349,6 +349,11 @@ fn what_is_not_whole_or_not_known_is_asked() {
     assert_snapshot!(ask(&broken), @"ask by policy: `touch X`: no rule is about this part");
     let joined = AskedAction { wrapped: true, ..command("cargo test\ncargo test") };
     assert_snapshot!(ask(&joined), @"ask by policy: `cargo testcargo test`: no rule is about this part");
+    // Nothing is answered that is not shown whole, and no is an answer.
+    let forbidding = user("- {name: never, command: 'cargo .*', decision: deny}\n");
+    let denied = |action: &AskedAction| said(&forbidding, &AgentQuestion { action, ..APPROVAL });
+    assert!(denied(&whole).starts_with("deny by"), "{}", denied(&whole));
+    assert!(denied(&cut).starts_with("ask by"), "{}", denied(&cut));
     // A rule that forbids a command is careful where the command is not known.
     let policies = user("- {command: 'rm .*', decision: deny}\n- {decision: allow}\n");
     let ask = |action: &AskedAction| said(&policies, &AgentQuestion { action, ..APPROVAL });

@@ -61,7 +61,7 @@ impl RunnerActor {
             DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.submitted(proof, now);
-                    terminal.submitted_to = terminal.sniffer.verdict().digest.clone();
+                    terminal.submitted_to.clone_from(&terminal.sniffer.verdict().digest);
                 }
             }
             DeliveryEffect::Wake(due) => self.wake_at(due),

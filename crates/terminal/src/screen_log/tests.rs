@@ -31,9 +31,9 @@ fn conversation(said: usize, rows: usize) -> Vec<String> {
 #[test]
 fn lines_that_scrolled_off_and_lines_on_the_screen_are_there_once() {
     let mut log = log(20, 5);
-    let long = "x".repeat(70);
+    let broken = "x".repeat(70);
     let mut printed: Vec<String> = (0..30).map(|number| format!("line {number}")).collect();
-    printed.insert(7, long.clone());
+    printed.insert(7, broken);
     printed.extend(["same".to_owned(), "same".to_owned(), String::new(), "same".to_owned()]);
     for line in &printed {
         log.feed(line.as_bytes());
@@ -48,9 +48,9 @@ fn lines_that_scrolled_off_and_lines_on_the_screen_are_there_once() {
 #[test]
 fn a_line_whose_beginning_has_scrolled_off_is_whole() {
     let mut log = log(10, 3);
-    let long: String = ('a'..='z').cycle().take(55).collect();
-    log.feed(long.as_bytes());
-    assert_eq!(lines(&mut log), [long]);
+    let letters: String = ('a'..='z').cycle().take(55).collect();
+    log.feed(letters.as_bytes());
+    assert_eq!(lines(&mut log), [letters]);
 }
 
 #[test]
