@@ -39,9 +39,12 @@ fn type_of(path: &Path) -> Option<String> {
     named.then_some(folder)
 }
 
+/// The type that a file changes, and the file: its name and what is in it.
+type LayerSource = (Option<String>, (String, Vec<u8>));
+
 /// A file; or, for a name without a folder that is no file, every file about that type. Each with
 /// the type that it changes.
-fn sources(what: &str) -> Result<Vec<(Option<String>, (String, Vec<u8>))>> {
+fn sources(what: &str) -> Result<Vec<LayerSource>> {
     let path = Path::new(what);
     if path.is_dir() {
         let file = path.join(CONFIG_FILE);

@@ -104,7 +104,7 @@ fn words(text: &str) -> Vec<&str> {
 
 /// A program that paints its whole screen again for every line that it says, as agents do: its
 /// stream without escape sequences has every line many times and its words in pieces.
-const PAINTER: &str = r#"
+const PAINTER: &str = r"
 printf '\033[?1049h'
 paint() {
   printf '\033[?2026h\033[H'
@@ -120,7 +120,7 @@ while [ $count -le 30 ]; do paint $count; count=$((count + 1)); done
 while ! test -f go; do read -t 0.1 <> <(:) || true; done
 while [ $count -le 32 ]; do paint $count; count=$((count + 1)); done
 printf '\033[?1049l'
-"#;
+";
 
 #[test]
 fn a_terminal_agent_is_shown_line_by_line_as_a_person_saw_it() {
@@ -131,7 +131,7 @@ fn a_terminal_agent_is_shown_line_by_line_as_a_person_saw_it() {
     let said = |number: usize| format!("I will say {number}");
     let mut expected: Vec<String> = (0..30).map(said).collect();
     expected.push("> type here".to_owned());
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
     loop {
         let shown = home.coven(&["logs", &name]);
         if words(&shown.out) == expected {
