@@ -25,10 +25,19 @@ export interface Evidence {
   since: number;
 }
 
+/** An agent tries to reach its model again. */
+export interface ModelRetry {
+  attempt?: number | null;
+  max?: number | null;
+  status?: number | null;
+  reason?: string | null;
+}
+
 export interface Verdict {
   state: AgentState;
   kind?: string | null;
   evidence: Evidence;
+  retry?: ModelRetry | null;
   digest?: string | null;
 }
 
@@ -59,6 +68,8 @@ export interface Intervention {
   command?: string;
   /** A part of what is asked is not on the agent's screen, so it cannot be approved here. */
   truncated?: boolean;
+  /** What to do about it, where the adapter knows more than the agent shows. */
+  help?: string | null;
   /** The entries of the menu that the agent shows. */
   entries?: MenuEntry[];
   /** Why the last answer to the same question did not reach the agent. */
@@ -112,6 +123,8 @@ export interface WorkflowItem {
   foreign?: boolean;
   /** Why it cannot be opened; then the status is what was known last. */
   problem?: string | null;
+  /** An agent that tries to reach its model again, and why. */
+  retrying?: string | null;
 }
 
 export interface WorkflowPage {

@@ -1,5 +1,5 @@
 // The texts for statuses, kinds and choices on the page.
-import type { AgentState, Choice, Evidence, InterventionKind, PlanRow, TaskItem, TaskStatus, Usage, WorkflowItem, WorkflowStatus } from "./api";
+import type { AgentState, Choice, Evidence, InterventionKind, ModelRetry, PlanRow, TaskItem, TaskStatus, Usage, WorkflowItem, WorkflowStatus } from "./api";
 
 /** The few ways something can stand that people tell apart at a glance. */
 export type Standing = "needs" | "working" | "idle" | "done" | "failed" | "cancelled" | "pending" | "skipped";
@@ -47,6 +47,20 @@ export function ofRow(row: PlanRow): Standing {
 export function ofTask(task: TaskItem): Standing {
   const standing = ofTaskStatus(task.status);
   return standing === "working" && task.verdict?.state === "idle" ? "idle" : standing;
+}
+
+/** What an agent does that tries to reach its model again: "retrying 7 of 10: 500 overloaded". */
+export function retryWords(retry: ModelRetry): string {
+  const which = retry.attempt == null ? "" : retry.max == null ? `, attempt ${retry.attempt}` : ` ${retry.attempt} of ${retry.max}`;
+  const why = [retry.status, retry.reason].filter((part) => part != null && part !== "").join(" ");
+  return `retrying${which}${why === "" ? "" : `: ${why}`}`;
+}
+
+/** What a task does right now, in words. */
+export function taskWords(task: TaskItem): string {
+  if (!task.live || !task.verdict) return TASK[task.status];
+  const state = AGENT[task.verdict.state];
+  return task.verdict.retry ? `${state}, ${retryWords(task.verdict.retry)}` : state;
 }
 
 /** What a session is called that was not made by this user in its folder. */

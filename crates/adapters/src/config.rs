@@ -382,6 +382,10 @@ pub struct DialogConfig {
     /// What it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// What a person does about it, where that is not to be seen in the dialog: for a login, how to
+    /// sign in once for all agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// The keys for what a person does most. Names as in `Enter`, `Esc`, `Ctrl+C`, `2`, `y`.

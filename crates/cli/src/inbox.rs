@@ -70,6 +70,9 @@ pub(crate) fn listed(items: &[InterventionItem]) -> String {
                 text.put(format!("  {} {part}\n", paint.dim("│")));
             }
         }
+        if let Some(help) = &asked.help {
+            text.put(format!("  {}\n", output::one_line(help)));
+        }
         if let Some(refused) = question::refused(asked) {
             text.put(format!("  {}\n", paint.red(&refused)));
         }

@@ -263,6 +263,9 @@ pub struct Intervention {
     /// here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// What to do about it, where the adapter knows more than the agent shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
     /// The entries of the menu that the agent shows. One of them is the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<MenuEntry>,

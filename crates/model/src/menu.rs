@@ -69,11 +69,15 @@ fn listed(entries: &[MenuEntry]) -> String {
 impl Intervention {
     /// A decision as this question takes it. An answer to a menu chooses an entry, by its id or by
     /// its label; any other text goes to the entry that takes one. A text that answers an approval
-    /// denies it, and tells the agent why.
+    /// denies it, and tells the agent why. What a handler decided stays as it is.
     pub fn read_answer(
         &self,
         mut decision: InterventionDecision,
     ) -> Result<InterventionDecision, EntryError> {
+        // A handler sends exactly what it says.
+        if decision.handler.is_some() {
+            return Ok(decision);
+        }
         if let Some(id) = &decision.entry {
             if decision.choice != InterventionChoice::Answer {
                 return Err(EntryError::NotAnAnswer);
@@ -137,6 +141,7 @@ mod tests {
             reason: String::new(),
             options: kind.options().to_vec(),
             rule: None,
+            help: None,
             tool: None,
             command: None,
             wrapped: false,
@@ -191,6 +196,16 @@ mod tests {
         assert_eq!(read(&approval, "yes"), Ok((ANSWER, Some("1".to_owned()), None)));
         let denied = (InterventionChoice::Deny, None, Some("Use the test database".to_owned()));
         assert_eq!(read(&approval, "Use the test database"), Ok(denied));
+    }
+
+    #[test]
+    fn what_a_handler_says_is_not_read_as_an_entry() {
+        let approval = asked(InterventionKind::Approval, &["Yes", "No"]);
+        let typed = InterventionDecision {
+            handler: Some(crate::HandlerName::Type("y".to_owned())),
+            ..answer("y")
+        };
+        assert_eq!(approval.read_answer(typed.clone()), Ok(typed));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use coven_adapters::AdapterFolders;
 use coven_model::AutoAnswer;
 use coven_notation::TrustedFiles;
-use coven_policy::EffectivePolicies;
+use coven_policy::{AgentAutomation, EffectivePolicies};
 use coven_store::{FolderOwners, Retention, SessionAuthority};
 use coven_workflow::WorkflowPlan;
 use coven_workflow::catalogue::CataloguePaths;
@@ -87,6 +87,9 @@ pub struct Options {
     pub admission: AdmissionQueue,
     /// Which questions are answered without a person.
     pub policies: EffectivePolicies,
+    /// Handlers of the program itself, functions among them. They are asked before those of an
+    /// agent's adapter, about the same tasks: those that answer for themselves.
+    pub automation: AgentAutomation,
     /// Looks at the files of the policies again, before each question is decided. Without it the
     /// policies stay until others are set.
     pub policy_refresh: Option<PolicyRefresh>,
@@ -125,6 +128,7 @@ impl Options {
             trust: ProjectTrust::default(),
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: EffectivePolicies::default(),
+            automation: AgentAutomation::default(),
             policy_refresh: None,
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),

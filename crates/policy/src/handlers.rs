@@ -125,6 +125,13 @@ impl AgentAutomation {
         self
     }
 
+    /// The same with the handlers of a file behind its own.
+    #[must_use]
+    pub fn then(mut self, policy: &AutoPolicy) -> Self {
+        self.handlers.extend(Self::new(policy).handlers);
+        self
+    }
+
     /// The arguments to add when the agent is started.
     pub fn inject_args(&self) -> &[String] {
         &self.inject_args
@@ -168,9 +175,11 @@ impl HandlerResolution {
             (_, InterventionChoice::Answer) => Some(action.input.clone()),
             _ => None,
         };
+        // A function says what is typed, which a handler by that name does exactly.
+        let typed = || HandlerName::Type(action.input.replace('\r', "\n"));
         Some(coven_model::InterventionDecision {
             text,
-            handler: self.standard.clone(),
+            handler: Some(self.standard.clone().unwrap_or_else(typed)),
             why: "automatic approval is on for this task".to_owned(),
             ..coven_model::InterventionDecision::new(choice, format!("handler:{by}"))
         })

@@ -83,6 +83,8 @@ pub struct ScreenQuestion {
     pub rule: String,
     /// The name of the dialog, where the adapter knows it.
     pub dialog: Option<String>,
+    /// What a person does about it, as the adapter says.
+    pub help: Option<String>,
     /// It was on the screen before the last answer and still is: that was not taken, or the same is
     /// asked again.
     pub repeated: bool,

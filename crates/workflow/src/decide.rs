@@ -154,6 +154,7 @@ impl DecisionDraft {
             reason,
             options: kind.options().to_vec(),
             rule: None,
+            help: None,
             tool: None,
             command: None,
             wrapped: false,

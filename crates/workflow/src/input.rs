@@ -191,6 +191,8 @@ pub struct ObservedQuestion {
     pub kind: AwaitingKind,
     /// The rule that saw it.
     pub rule: String,
+    /// What a person does about it, as the adapter says.
+    pub help: Option<String>,
     /// What the screen shows.
     pub excerpt: String,
     /// What the agent asks leave for.

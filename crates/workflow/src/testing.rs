@@ -183,6 +183,7 @@ pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionIn
         kind: coven_model::AwaitingKind::Approval,
         rule: "approval".to_owned(),
         excerpt: what.to_owned(),
+        help: None,
         action: coven_model::AskedAction::default(),
         digest: ContentDigest::of_bytes(what.as_bytes()),
         repeated: false,

@@ -274,6 +274,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
       </div>
       <p class="card-reason">{item.reason}</p>
       {item.excerpt && <pre class={`excerpt${item.kind === "approval" ? " excerpt-whole" : ""}${below ? " excerpt-short" : ""}`} ref={excerpt} onScroll={look} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
+      {item.help && <p class="card-help">{item.help}</p>}
       {item.refused && (
         <p class="unseen"><Warn size={13} /> <span>The last answer did not reach the agent: {item.refused}</span></p>
       )}

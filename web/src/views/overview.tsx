@@ -43,7 +43,7 @@ function Run({ item }: { item: WorkflowItem }) {
         <Mark {...ofSession(item)} />
         <span class="run-words">
           <span class="run-goal">{item.goal || item.name}</span>
-          <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} /></span>
+          <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} />{item.retrying && ` · ${item.retrying}`}</span>
         </span>
         {detail && (
           <span class="run-plan" role="img" aria-label={`${done} of ${detail.plan.rows.length} steps done`}>

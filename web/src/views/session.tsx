@@ -9,7 +9,7 @@ import { load, watch } from "../live";
 import { go, toSession } from "../route";
 import { connection, details, waiting, world } from "../store";
 import { duration, now } from "../time";
-import { AGENT, ofTask, plural, shortPath, STATUS, TASK, usage } from "../labels";
+import { ofTask, plural, shortPath, STATUS, taskWords, usage } from "../labels";
 import { Attention } from "./attention";
 import { Graph } from "./graph";
 import { Grid, Mark, Play, Retry, Stop, Trash } from "./icons";
@@ -178,7 +178,7 @@ function Tile({ id, task }: { id: string; task: TaskItem }) {
           ? task.live ? <SmallTerminal id={id} task={task} /> : <LastScreen id={id} task={task} small />
           : <LastWords id={id} task={task} />}
       </a>
-      <span class="tile-foot muted">{task.verdict && task.live ? AGENT[task.verdict.state] : TASK[task.status]}{task.note ? ` · ${task.note}` : ""}</span>
+      <span class="tile-foot muted">{taskWords(task)}{task.note ? ` · ${task.note}` : ""}</span>
     </li>
   );
 }

@@ -6,7 +6,7 @@ import { send, tell, type TaskVerb } from "../actions";
 import { get, ofTask as pathOf } from "../http";
 import { go, toSession } from "../route";
 import { duration, now } from "../time";
-import { AGENT, ofTask, TASK } from "../labels";
+import { ofTask, taskWords } from "../labels";
 import { Check, Close, Interrupt, Mark, Send, Stop } from "./icons";
 import { LastScreen, LiveTerminal, Replay } from "./terminals";
 import { OutputView } from "./output";
@@ -64,7 +64,7 @@ function TaskHead({ id, task }: { id: string; task: TaskItem }) {
   const [why, setWhy] = useState(false);
   const act = (verb: TaskVerb) => attempt(() => tell(id, task.id, verb));
   const over = isTaskOver(task.status);
-  const words = task.live && task.verdict ? AGENT[task.verdict.state] : TASK[task.status];
+  const words = taskWords(task);
   const since = task.live && task.since != null ? ` for ${duration(now.value - task.since)}` : "";
   return (
     <header class="task-head">

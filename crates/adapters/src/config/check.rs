@@ -6,8 +6,8 @@ use coven_model::PermissionLevel;
 use coven_notation::{FileProblem, SourceFile, SourceNode, near, pattern};
 use coven_terminal::keys::KeyPress;
 
-use super::SCHEMA_VERSION;
-use crate::rules::ScreenRegion;
+use super::{MatchKind, SCHEMA_VERSION};
+use crate::rules::{ScreenRegion, kind_by_name};
 use crate::transcript::TranscriptFormat;
 use crate::version::ProgramVersion;
 
@@ -231,6 +231,31 @@ impl ConfigCheck<'_> {
             self.rule(rule, &["pattern", "not", "begins", "below"]);
             self.blank_at_the_end(rule);
         }
+        for (name, rule) in entries(file, "states") {
+            self.approval_anywhere(name, rule);
+        }
+    }
+
+    /// A question that may stand anywhere on the screen is taken for one as long as its words do.
+    fn approval_anywhere(&mut self, name: &str, rule: &SourceNode) {
+        let kind = rule.get("kind").and_then(SourceNode::as_str);
+        let is_approval = match kind {
+            Some(kind) => kind == "approval",
+            None => kind_by_name(name) == MatchKind::Approval,
+        };
+        let Some(pattern) = rule.get("pattern").filter(|_| is_approval) else { return };
+        let ends = pattern.as_str().is_some_and(|text| text.ends_with("\\z"));
+        if rule.get("region").is_some() || ends {
+            return;
+        }
+        self.add(
+            FileProblem::warning(
+                "approval-without-region",
+                pattern.span,
+                "without a `region` these words ask for approval wherever they stand on the screen",
+            )
+            .help("add `\"region\": \"tail:5\"`, or `cursor:1` for a question in the line of the cursor"),
+        );
     }
 
     /// The lines of a screen have no blanks at their end, so `^> ` does not find an empty prompt.

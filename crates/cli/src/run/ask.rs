@@ -140,6 +140,10 @@ impl QuestionPrompt {
                 lines.push(format!("  {} {part}", paint.dim("│")));
             }
         }
+        if let Some(help) = &asked.help {
+            let help = output::wrapped(&format!("  {}", output::one_line(help)), columns - 1, 2);
+            lines.extend(help.lines().map(str::to_owned));
+        }
         if let Some(refused) = question::refused(asked) {
             let refused = output::wrapped(&format!("  {refused}"), columns - 1, 2);
             lines.extend(refused.lines().map(|line| paint.red(line)));

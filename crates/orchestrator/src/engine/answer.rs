@@ -12,14 +12,14 @@ use coven_workflow::input::QuestionRuling;
 pub(super) fn decide(
     policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
-    automatic: bool,
+    automation: Option<&AgentAutomation>,
     question: &coven_runner::ScreenQuestion,
 ) -> QuestionRuling {
     // What is known of no program, only of all of them, is for a person.
     if policies.unreadable || question.is_generic() {
         return QuestionRuling::AskPerson;
     }
-    match decision(policies, adapter, automatic, question) {
+    match decision(policies, adapter, automation, question) {
         Some(decision) => QuestionRuling::Decided(Box::new(decision)),
         None => QuestionRuling::Undecided,
     }
@@ -28,7 +28,7 @@ pub(super) fn decide(
 fn decision(
     policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
-    automatic: bool,
+    automation: Option<&AgentAutomation>,
     question: &coven_runner::ScreenQuestion,
 ) -> Option<InterventionDecision> {
     let asked = AgentQuestion {
@@ -45,9 +45,8 @@ fn decision(
         return ruled.to_decision();
     }
     // What is not on the screen was not seen, and handlers press keys for what is.
-    let automatic = automatic && !question.action.truncated;
-    let policy = adapter.auto_policy().filter(|_| automatic)?;
-    AgentAutomation::new(policy).resolve(&asked).to_decision()
+    let automation = automation.filter(|_| !question.action.truncated)?;
+    automation.resolve(&asked).to_decision()
 }
 
 /// How a decision is carried out on a terminal.

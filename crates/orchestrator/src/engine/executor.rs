@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_adapters::{AdapterFolders, AdapterRegistry};
+use coven_adapters::{AdapterFolders, AdapterRegistry, AgentAdapter};
 use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobSpec, JobWork};
-use coven_policy::EffectivePolicies;
+use coven_policy::{AgentAutomation, EffectivePolicies};
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
 use coven_runtime::hold::{HolderDomain, HolderRegistry};
 use coven_store::{Attempt, FileError};
@@ -41,6 +41,7 @@ pub(super) struct ExecutorContext {
     registry: RwLock<Arc<AdapterRegistry>>,
     policies: RwLock<Arc<EffectivePolicies>>,
     policy_refresh: Option<PolicyRefresh>,
+    automation: AgentAutomation,
     /// Where processes are started. The default is the holder's.
     pub(super) domains: DomainRegistry,
     pub(super) program: PathBuf,
@@ -68,6 +69,7 @@ impl WorkflowExecutor {
             registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
             policies: RwLock::new(Arc::new(options.policies.clone())),
             policy_refresh: options.policy_refresh.clone(),
+            automation: options.automation.clone(),
             domains,
             program: options.program.clone(),
             base_dir: options.base_dir.clone(),
@@ -120,6 +122,15 @@ impl WorkflowExecutor {
             blocking(move || refresh.run(&|policies| executor.set_policies(policies))).await;
         }
         self.shared.policies.read().clone()
+    }
+
+    /// What answers a task of this agent that answers for itself.
+    pub(super) fn automation(&self, adapter: &dyn AgentAdapter) -> AgentAutomation {
+        let own = self.shared.automation.clone();
+        match adapter.auto_policy() {
+            Some(policy) => own.then(policy),
+            None => own,
+        }
     }
 
     /// Other folders of adapters, from the next start of a job on.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use coven_model::{InterventionKind, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
+use coven_policy::{AgentAutomation, AgentQuestion, FunctionHandler, TerminalInput};
 use serde_json::{Value, json};
 
 use crate::support::{Base, end, intervention, nothing_left};
@@ -89,6 +90,39 @@ async fn each_handler_sends_exactly_what_it_says() {
         assert_eq!(read(&base.path().join("got.txt")), bytes.repeat(2), "{handler}");
         nothing_left(&id, &view);
     }
+}
+
+/// A program that uses the library answers with a function of its own, which is asked before the
+/// adapter's handlers and may leave a question to them.
+///
+/// Spec: C0.12.1, C0.14.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_of_the_program_answers_before_the_handlers_of_the_adapter() {
+    let base = Base::new();
+    let states = json!({
+        "interaction_handler": {"pattern": "Run command \\d+\\?", "region": "tail:4"},
+        "execution_running": {"pattern": "^working", "region": "tail:4"},
+    });
+    adapter(&base, &menu(2), &states, &["choose(2)"]);
+    let mut options = base.options();
+    options.config_dir = Some(base.path().join("config"));
+    options.automation = AgentAutomation::default().with(FunctionHandler::new(
+        "first only",
+        |question: &AgentQuestion<'_>| {
+            let is_first = question.excerpt.iter().any(|line| line.contains("command 1?"));
+            Ok(is_first.then(|| TerminalInput::new("n\r")))
+        },
+    ));
+    let orchestrator = Orchestrator::open(options).await.unwrap();
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "6e;0d;32;");
+    let decided = orchestrator.decided(&id).await;
+    let by: Vec<String> =
+        decided.iter().filter_map(|(_, decision)| Some(decision.as_ref()?.by.clone())).collect();
+    assert_eq!(by, ["handler:first only", "handler:choose(2)"]);
+    nothing_left(&id, &view);
 }
 
 /// Spec: C0.14.2

@@ -26,6 +26,7 @@ fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervent
         secret: false,
         excerpt: excerpt.to_owned(),
         rule: None,
+        help: None,
         entries: Vec::new(),
         refused: None,
         digest: None,

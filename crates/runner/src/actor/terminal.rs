@@ -335,7 +335,9 @@ impl RunnerActor {
         let sniffer = &terminal.sniffer;
         let kind = verdict.kind?;
         let rule = verdict.evidence.rule.clone();
-        let dialog = self.adapter.config().dialog(&rule).map(|dialog| dialog.name.clone());
+        let dialog = self.adapter.config().dialog(&rule);
+        let help = dialog.and_then(|dialog| dialog.help.clone());
+        let dialog = dialog.map(|dialog| dialog.name.clone());
         let excerpt = sniffer.excerpt().iter().map(|line| self.redactor.clean(line)).collect();
         let mut action = sniffer.asked_action();
         action.secret = self.adapter.config().is_secret(&rule);
@@ -349,7 +351,7 @@ impl RunnerActor {
             entry.label = self.redactor.clean(&entry.label);
         }
         let repeated = sniffer.question_is_repeated();
-        Some(ScreenQuestion { kind, rule, dialog, repeated, excerpt, action, digest })
+        Some(ScreenQuestion { kind, rule, dialog, help, repeated, excerpt, action, digest })
     }
 
     /// Saves the screen where it can be found again, at rest or every few megabytes.

@@ -109,6 +109,7 @@ impl DecisionDraft {
             return;
         };
         intervention.rule = Some(question.rule);
+        intervention.help = question.help;
         intervention.tool = tool;
         intervention.command = command;
         intervention.wrapped = wrapped;

@@ -66,6 +66,27 @@ fn a_pattern_that_ends_with_a_blank_is_a_warning_because_lines_do_not() {
 }
 
 #[test]
+fn an_approval_that_may_stand_anywhere_is_a_warning() {
+    let plain = r#"{"states": {"interaction_handler": {"pattern": "\\(y/n\\)"}}}"#;
+    assert_snapshot!(report(plain), @r#"
+    warning[approval-without-region]: without a `region` these words ask for approval wherever they stand on the screen
+     --> config.json:1:48
+      |
+    1 | {"states": {"interaction_handler": {"pattern": "\\(y/n\\)"}}}
+      |                                                ^^^^^^^^^^^
+      |
+      = help: add `"region": "tail:5"`, or `cursor:1` for a question in the line of the cursor
+    "#);
+    for right in [
+        r#"{"states": {"interaction_handler": {"pattern": "\\(y/n\\)", "region": "cursor:1"}}}"#,
+        r#"{"states": {"interaction_handler": {"pattern": "\\(y/n\\)\\s*\\z"}}}"#,
+        r#"{"states": {"interaction_handler": {"pattern": "a", "kind": "choice"}}}"#,
+    ] {
+        assert_eq!(report(right), "", "{right}");
+    }
+}
+
+#[test]
 fn a_pattern_that_grows_beyond_measure_is_refused() {
     let text = r#"{"states": {"a": {"pattern": "(?:\\w{40}){60}x"}}}"#;
     assert_snapshot!(report(text), @r#"

@@ -121,10 +121,12 @@ impl RunningJob {
                 let automatic =
                     matches!(&self.details.spec.work, JobWork::Agent(agent) if agent.auto_approve);
                 let policies = self.details.executor.current_policies().await;
-                let ruling = answer::decide(&policies, &**adapter, automatic, &question);
+                let automation = automatic.then(|| self.details.executor.automation(&**adapter));
+                let ruling = answer::decide(&policies, &**adapter, automation.as_ref(), &question);
                 let question = ObservedQuestion {
                     kind: question.kind,
                     rule: question.rule,
+                    help: question.help,
                     excerpt: question.excerpt.join("\n"),
                     action: question.action,
                     digest: question.digest,
