@@ -127,7 +127,7 @@ mod tests {
     use crate::{InterventionId, SessionId, Timestamp};
 
     fn asked(kind: InterventionKind, labels: &[&str]) -> Intervention {
-        let session = SessionId::new("20260101-000000-abcd").unwrap();
+        let session = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
         let entry = |(index, label): (usize, &&str)| {
             let takes_text = label.starts_with("Type");
             MenuEntry { takes_text, ..MenuEntry::new((index + 1).to_string(), *label) }

@@ -131,8 +131,12 @@ fn numbered(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     menu
 }
 
-/// Entries without numbers, right below one another, one of them with a mark.
+/// Entries without numbers, one of them with a mark: right below one another, or each with a
+/// description below it and an empty line between.
 fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
+    if let Some(rows) = described(view, lines.clone()) {
+        return in_rows(view, &rows, true);
+    }
     let at = lines.clone().rev().find_map(|line| {
         let row = EntryRow::read(line, view.line(line)).filter(|row| row.mark.is_some())?;
         let is_beside = |&line: &usize| {
@@ -146,6 +150,34 @@ fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     let rows: Vec<_> = at.filter_map(|line| EntryRow::read(line, view.line(line))).collect();
     let has_own_mark = rows.iter().any(|row| row.mark.is_some_and(|mark| mark != '>'));
     in_rows(view, &rows, has_own_mark)
+}
+
+/// The first rows of groups that begin in the same column, each with more rows below its first.
+fn described<'a>(view: &'a LineView<'_>, lines: Range<usize>) -> Option<Vec<EntryRow<'a>>> {
+    let at = lines.clone().rev().find(|&line| {
+        EntryRow::read(line, view.line(line)).is_some_and(|row| row.mark.is_some())
+    })?;
+    let column = EntryRow::read(at, view.line(at))?.column;
+    let in_column =
+        |line: usize| EntryRow::read(line, view.line(line)).filter(|row| row.column == column);
+    let is_blank = |line: usize| view.line(line).trim_matches(is_edge).is_empty();
+    // From the mark to the first row that belongs to no group.
+    let belongs = |&line: &usize| is_blank(line) || in_column(line).is_some();
+    let above = (lines.start..at).rev().take_while(belongs).count();
+    let below = (at + 1..lines.end).take_while(belongs).count();
+    let mut groups: Vec<Vec<EntryRow<'a>>> = vec![Vec::new()];
+    for line in at - above..=at + below {
+        match in_column(line) {
+            Some(row) => groups.last_mut()?.push(row),
+            None => groups.push(Vec::new()),
+        }
+    }
+    groups.retain(|group| !group.is_empty());
+    let are_described = groups.len() > 1
+        && groups
+            .iter()
+            .all(|group| group.len() > 1 && group[1..].iter().all(|row| row.mark.is_none()));
+    are_described.then(|| groups.into_iter().filter_map(|group| group.into_iter().next()).collect())
 }
 
 /// The menu of these rows, if one of them is selected.

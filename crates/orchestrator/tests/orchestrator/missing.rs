@@ -1,4 +1,4 @@
-//! An agent that is not installed when its turn comes, and is later.
+//! An agent that is there when the run begins, not when its turn comes, and is again later.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,22 @@ use coven_orchestrator::Orchestrator;
 
 use crate::support::{Base, decide, end, intervention, nothing_left};
 
-/// Nine steps, of which the seventh needs a program that is not there.
+/// Nine steps, of which the seventh needs a program that the sixth takes away.
 fn nine(on_failure: &str) -> String {
     let step = |step: usize| match step {
         7 => format!(
             "  - {{name: s7, type: agent, adapter: seventh, mode: headless, prompt: go, on_failure: {on_failure}, output: said}}\n"
         ),
+        6 => "  - {name: s6, type: script, command: echo 6 >> log.txt; mv seventh-agent gone}\n"
+            .to_owned(),
         step => format!("  - {{name: s{step}, type: script, command: echo {step} >> log.txt}}\n"),
     };
     let steps: String = (1..=9).map(step).collect();
     format!("name: nine\ndescription: The seventh needs what is not there.\nsteps:\n{steps}")
 }
 
-/// An orchestrator that knows an agent whose program is not there yet, and where it would be.
-async fn without_the_seventh(base: &Base) -> (Orchestrator, PathBuf) {
+/// An orchestrator that knows an agent, and where its program is.
+async fn with_the_seventh(base: &Base) -> (Orchestrator, PathBuf) {
     let program = base.path().join("seventh-agent");
     let config = base.path().join("config");
     let adapter = config.join("adapters/seventh");
@@ -32,6 +34,7 @@ async fn without_the_seventh(base: &Base) -> (Orchestrator, PathBuf) {
         "modes": {"headless": {"baseArgs": [], "promptPosition": "last", "transcript": "text"}},
     });
     std::fs::write(adapter.join("config.json"), text.to_string()).unwrap();
+    install(&program);
     let mut options = base.options();
     options.config_dir = Some(config);
     (Orchestrator::open(options).await.unwrap(), program)
@@ -51,7 +54,7 @@ fn log(base: &Base) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_failed_for_want_of_a_program_goes_on_from_there_once_it_is_installed() {
     let base = Base::new();
-    let (orchestrator, program) = without_the_seventh(&base).await;
+    let (orchestrator, program) = with_the_seventh(&base).await;
     let id = orchestrator.execute_workflow(base.definition(&nine("fail"))).await.unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Failed);
@@ -71,7 +74,7 @@ async fn a_run_that_failed_for_want_of_a_program_goes_on_from_there_once_it_is_i
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_waits_for_a_program_goes_on_from_there_once_it_is_installed() {
     let base = Base::new();
-    let (orchestrator, program) = without_the_seventh(&base).await;
+    let (orchestrator, program) = with_the_seventh(&base).await;
     let id = orchestrator.execute_workflow(base.definition(&nine("block"))).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;

@@ -127,17 +127,16 @@ async fn what_cannot_run_says_why_and_makes_no_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_is_not_installed_fails_its_step_with_its_name() {
+async fn an_agent_that_is_not_installed_is_told_before_anything_runs() {
     let base = Base::new();
     let orchestrator = base.open().await;
     let mut new = base.definition(
         "name: missing\ndescription: No such program.\nsteps:\n  - {name: ask, type: agent, adapter: codex, mode: headless, prompt: hello}\n",
     );
     new.env.insert("PATH".into(), base.path().into());
-    let id = orchestrator.execute_workflow(new).await.unwrap();
-    let view = end(&orchestrator, &id).await;
-    assert_eq!(view.status, WorkflowStatus::Failed);
-    assert!(format!("{:?}", view.errors).contains("`codex` was not found"), "{:?}", view.errors);
+    let error = orchestrator.execute_workflow(new).await.unwrap_err().to_string();
+    assert!(error.contains("`codex`"), "{error}");
+    assert!(orchestrator.list().is_empty(), "no session was made");
 }
 
 /// Spec: C0.4.1, C1.14.1

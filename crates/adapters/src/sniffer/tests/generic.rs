@@ -47,6 +47,30 @@ fn what_asks_in_any_program_awaits_a_choice() {
 }
 
 #[test]
+fn entries_with_descriptions_are_read_without_them() {
+    let provider = "\
+┌──────────────────────────────┐
+│ Connect a Provider           │
+│                              │
+│ › Model Studio               │
+│   Official recommended setup │
+│                              │
+│   Third-party Providers      │
+│   Choose a built-in provider │
+│                              │
+│   Custom Provider            │
+│   Connect a local server     │
+│ ──────────────────────────── │
+│ Terms of Services            │
+└──────────────────────────────┘";
+    let sniffer = shown(NOTHING_KNOWN, provider);
+    let menu = sniffer.menu().unwrap();
+    let labels: Vec<&str> = menu.entries.iter().map(|entry| entry.label.as_str()).collect();
+    assert_eq!(labels, ["Model Studio", "Third-party Providers", "Custom Provider"]);
+    assert_eq!(menu.selected, 0);
+}
+
+#[test]
 fn what_only_looks_like_a_question_awaits_nothing() {
     let above = format!("❯ 1. Yes\n  2. No\n{}", "a line of output\n".repeat(12));
     for screen in [
