@@ -64,7 +64,7 @@ pub enum RunnerEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShownState {
     /// It asks something.
-    Asks(ScreenQuestion),
+    Asks(Box<ScreenQuestion>),
     /// It is ready for a message.
     Rests {
         /// Whether it has worked since it was last given something.

@@ -317,7 +317,7 @@ impl RunnerActor {
                     is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
                 terminal.question = Some(ReportedQuestion::new(digest.clone(), is_cut, now));
                 let question = self.question(&verdict, digest);
-                question.map_or(ShownState::Other, ShownState::Asks)
+                question.map_or(ShownState::Other, |question| ShownState::Asks(Box::new(question)))
             }
             (AgentState::Idle | AgentState::Error, _) => {
                 // What it was given last did not begin a turn, or its end was told before.

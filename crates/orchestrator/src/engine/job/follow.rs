@@ -152,7 +152,7 @@ impl RunningJob {
         let Some(shown) = agent.shown().await else { return };
         match shown {
             ShownState::Asks(question) => {
-                self.happened(RunnerEvent::Awaiting(question), runner, adapter).await;
+                self.happened(RunnerEvent::Awaiting(*question), runner, adapter).await;
             }
             ShownState::Rests { worked: true } => {
                 let error = agent.verdict().state == AgentState::Error;
