@@ -288,6 +288,11 @@ async fn decide(
         Some(text) => serde_json::from_value::<ContentDigest>(json!(text)).ok(),
         None => asked.digest.clone(),
     };
+    let is_chosen = |entry: &&MenuEntry| text.as_ref() == Some(&entry.id);
+    let done = match asked.entries.iter().find(is_chosen) {
+        Some(entry) => format!("chosen {} ({})", entry.id, output::one_line(&entry.label)),
+        None => question::words(choice).to_owned(),
+    };
     let rule = show_first(item, choice, save).await?;
     let why = which.why.clone();
     let decide =
@@ -312,12 +317,7 @@ async fn decide(
     if !decided.delivered {
         output::say!("note: the answer is on its way; the agent was not seen to take it yet");
     }
-    output::line(&format!(
-        "{}: {} {}",
-        question::words(choice),
-        item.workflow_name,
-        question::asked(asked)
-    ))
+    output::line(&format!("{done}: {} {}", item.workflow_name, question::asked(asked)))
 }
 
 /// A text that is `-` comes from the input, where neither the history of a shell nor a list of

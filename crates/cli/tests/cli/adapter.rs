@@ -56,6 +56,15 @@ impl Home {
     }
 }
 
+impl Drop for Home {
+    /// Some commands start a daemon.
+    fn drop(&mut self) {
+        if self.path(".local/state/coven/run").exists() {
+            self.command(&["daemon", "stop"]).output().unwrap();
+        }
+    }
+}
+
 fn recording(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/recordings").join(name);
     path.to_str().unwrap().to_owned()

@@ -223,7 +223,7 @@ fn a_decision_names_its_handler() {
     assert_eq!((text.choice, text.text.as_deref()), (InterventionChoice::Answer, Some("go on")));
     let custom = decided(policy(&[]).with(typed("2")));
     assert_eq!((custom.choice, custom.text.as_deref()), (InterventionChoice::Answer, Some("2")));
-    assert_eq!(custom.handler, None);
+    assert_eq!(custom.handler, Some(HandlerName::Type("2".to_owned())), "exactly that is typed");
 }
 
 proptest! {
