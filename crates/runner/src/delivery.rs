@@ -47,6 +47,9 @@ const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a message waits for a person who types into the prompt.
 const DRAFT_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long what a person types may take to show up in the prompt.
+const ECHO_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How programs begin what they show in the place of a long paste: `[Pasted text #1]`, `[Paste #1 -
 /// 65 lines]`.
 const PASTE_MARK: &str = "[paste";
@@ -193,6 +196,8 @@ enum PromptObstacle {
     OtherMessage,
     /// A person has typed something and not submitted it.
     Draft,
+    /// A person has just typed something, which may not be on the screen before then.
+    Keys(Duration),
 }
 
 /// What one delivery needs to know about the agent.
@@ -336,6 +341,12 @@ impl Delivery {
     }
 
     fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
+        if let PromptObstacle::Keys(due) = view.obstacle
+            && !self.answers
+            && !self.message.typed
+        {
+            return DeliveryStep::Wait(due);
+        }
         match view.state {
             AgentState::Awaiting if !self.answers && self.message.waits => {
                 self.since = now;

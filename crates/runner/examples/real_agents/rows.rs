@@ -3,8 +3,8 @@
 use coven_model::{
     AgentState, AgentVerdict, AwaitingKind, InterventionChoice, PermissionLevel, ProcessEnding,
 };
-use coven_runner::{AgentTask, DeliveryError, Message};
-use coven_testkit::model::ModelScene;
+use coven_runner::{AgentTask, AnswerAction, DeliveryError, Message};
+use coven_testkit::model::{ModelScene, QUESTION_ENTRIES};
 
 use crate::agent::{Agent, STEP_TIMEOUT, Told};
 use crate::stage::Stage;
@@ -115,6 +115,9 @@ pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
     row!("two approvals", two_approvals(stage, &agent));
     row!("approve", approve(stage, &agent));
     row!("deny", deny(stage, &agent));
+    row!("answer with an entry", chosen(stage, &agent, None));
+    row!("answer in words", chosen(stage, &agent, Some("a colour of mine")));
+    row!("draft in the prompt", drafted(stage, &agent));
     row!("interrupt", interrupt(stage, &agent));
     row!("message after interrupt", message(stage, &agent, "after the interrupt"));
     row!("model error", error(&agent));
@@ -247,6 +250,56 @@ async fn deny(stage: &Stage, agent: &Agent) -> Found {
     let told = stage.turns(0).last().is_some_and(|turn| !turn.results.is_empty());
     let told = if told { "the model was told" } else { "the turn ended there" };
     Ok(format!("nothing ran; {told}"))
+}
+
+/// The model asks the person, who chooses the second entry, or types a text of their own.
+async fn chosen(stage: &Stage, agent: &Agent, text: Option<&str>) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    agent.send(&format!("{} please", ModelScene::Question)).await?;
+    let asked = agent.wait(from, "a question or the end of the turn", |told| match told {
+        Told::Asks(question) => Some(Some(question.clone())),
+        Told::TurnEnded { .. } => Some(None),
+        _ => None,
+    });
+    let Some(question) = asked.await?.1 else {
+        return Ok("it asks no questions in this mode".to_owned());
+    };
+    let entries = &question.action.entries;
+    let entry = match text {
+        Some(_) => entries.iter().find(|entry| entry.takes_text),
+        None => entries.get(1),
+    };
+    let Some(entry) = entry else { return Err(format!("its entries are {entries:?}")) };
+    let (id, typed) = (entry.id.clone(), text.map(str::to_owned));
+    let answer = AnswerAction::Entry { id, text: typed };
+    let answered = agent.runner.answer(question.digest.clone(), answer).await;
+    answered.map_err(|error| error.to_string())?;
+    agent.turn_end(from).await?;
+    let wanted = text.unwrap_or(QUESTION_ENTRIES[1]);
+    let told = stage.turns(turns).last().map(|turn| turn.results.clone()).unwrap_or_default();
+    if !told.iter().any(|result| result.contains(wanted)) {
+        return Err(format!("the model was told {told:?} and not {wanted:?}"));
+    }
+    Ok(format!("{:?} reached the model, by entry {}", wanted, entry.id))
+}
+
+/// A message does not take along what a person has typed, and leaves it there.
+async fn drafted(stage: &Stage, agent: &Agent) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    let draft = format!("{} of my own", ModelScene::Text);
+    agent.runner.write(draft.clone().into_bytes()).await;
+    let text = format!("{} by message", ModelScene::Text);
+    match agent.runner.send(Message::new(&text)).await {
+        Err(DeliveryError::Draft(said)) if said.contains(draft.as_str()) => {}
+        other => return Err(format!("the message was {other:?}")),
+    }
+    agent.runner.write(b"\r".to_vec()).await;
+    agent.turn_end(from).await?;
+    arrived(stage, turns, &draft)?;
+    if arrived(stage, turns, &text).is_ok() {
+        return Err("the message was sent all the same".to_owned());
+    }
+    Ok("the message said so, and the draft was sent by itself".to_owned())
 }
 
 async fn interrupt(stage: &Stage, agent: &Agent) -> Found {

@@ -61,6 +61,8 @@ pub(crate) struct TerminalReader {
 pub(super) struct PersonKeyboard {
     /// Whether a person may have typed something, so that a draft may stand in the prompt.
     pub(super) was_used: bool,
+    /// When a person last typed something.
+    pub(super) last: Option<Duration>,
     /// Keys that wait for a message to be submitted.
     pub(super) held: Vec<u8>,
     /// When they are written at the latest.

@@ -42,6 +42,7 @@ impl RunnerActor {
             asked: verdict.digest.as_ref(),
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),
+            person_typed: terminal.keyboard.last,
             screen: &squeeze(&snapshot.text()),
             line: &line,
             prompt: &prompt,

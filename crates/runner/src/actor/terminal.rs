@@ -166,6 +166,7 @@ impl RunnerActor {
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return self.write(bytes) };
         terminal.keyboard.was_used = true;
+        terminal.keyboard.last = Some(now);
         let is_urgent = bytes.contains(&CTRL_C);
         if is_urgent || !terminal.deliveries.is_typing() {
             self.release_keys();

@@ -8,8 +8,8 @@ use coven_model::{AgentState, ContentDigest};
 use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, text};
 
 use super::{
-    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryProof, DeliveryStage, DeliveryStep, Message,
-    PromptObstacle, PromptView, SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
+    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryProof, DeliveryStage, DeliveryStep,
+    ECHO_PATIENCE, Message, PromptObstacle, PromptView, SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
 };
 
 /// From how many characters on a text is looked for anywhere in the line of the prompt.
@@ -23,6 +23,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) shown_since: Option<Duration>,
     /// What a person has typed into the prompt and not submitted.
     pub(crate) draft: Option<&'a str>,
+    /// When a person last typed something.
+    pub(crate) person_typed: Option<Duration>,
     /// The whole screen without spaces and frames.
     pub(crate) screen: &'a str,
     /// The line of the cursor, the same way.
@@ -130,6 +132,8 @@ impl<S> DeliveryQueue<S> {
                     PromptObstacle::Leftover
                 } else if agent.draft.is_some() {
                     PromptObstacle::Draft
+                } else if let Some(at) = agent.person_typed.filter(|at| now < *at + ECHO_PATIENCE) {
+                    PromptObstacle::Keys(at + ECHO_PATIENCE)
                 } else {
                     PromptObstacle::None
                 },
@@ -251,11 +255,12 @@ mod tests {
     fn agent<'a>(state: AgentState, screen: &'a str, prompt: &'a str) -> AgentPrompt<'a> {
         let modes = KeyModes { bracketed_paste: true, ..KeyModes::default() };
         let (line, submit, written) = (prompt, &ENTER[..], true);
-        let (shown_since, draft, asked) = (None, None, None);
+        let (shown_since, draft, person_typed, asked) = (None, None, None, None);
         AgentPrompt {
             state,
             shown_since,
             draft,
+            person_typed,
             screen,
             line,
             prompt,

@@ -234,6 +234,13 @@ fn a_draft_of_a_person_is_left_and_said() {
         assert!(!error.was_typed());
         assert_eq!(delivery.step(&behind(state), s(11)), DeliveryStep::Failed(error));
     }
+    // What was just typed may not be there yet.
+    let typing = PromptView {
+        obstacle: PromptObstacle::Keys(s(2)),
+        ..view(AgentState::Idle, "", "", false)
+    };
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(1));
+    assert_eq!(delivery.step(&typing, s(1)), DeliveryStep::Wait(s(2)));
     // It goes on once the person is done.
     let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
     delivery.step(&behind(AgentState::Idle), s(1));
