@@ -14,6 +14,7 @@ use std::ops::Range;
 use coven_model::{AgentState, AwaitingKind};
 use coven_notation::HumanDuration;
 use coven_terminal::signals::{ProgramState, TerminalSignal};
+use coven_terminal::snapshot::is_frame;
 use regex::{Regex, RegexSet};
 
 use crate::config::{Config, MatchKind, StateRule};
@@ -232,11 +233,6 @@ impl ScreenRules {
             text.chars().map(|char| if is_frame(char) { ' ' } else { char }).collect();
         plain.split_whitespace().map(str::to_owned).collect()
     }
-}
-
-/// Lines and corners that programs draw around text, and the blocks some use for edges.
-fn is_frame(char: char) -> bool {
-    matches!(char, '\u{2500}'..='\u{259f}')
 }
 
 /// What a rule without a kind means: the plain form has the meaning in the name.

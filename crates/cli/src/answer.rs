@@ -173,9 +173,9 @@ fn options(item: &InterventionItem, as_json: bool) -> Result {
 /// The entry of the menu that a word means, where the question has one.
 fn entry(item: &InterventionItem, word: &str) -> Option<String> {
     let asked = &item.intervention;
-    let meant = |entry: &&MenuEntry| entry.id == word || entry.label.eq_ignore_ascii_case(word);
     let is_choice = asked.options.iter().any(|choice| choice.as_str() == word);
-    let entry = asked.entries.iter().find(meant).filter(|entry| !entry.takes_text && !is_choice)?;
+    let entry = asked.entries.iter().find(|entry| entry.is_meant_by(word));
+    let entry = entry.filter(|entry| !entry.takes_text && !is_choice)?;
     Some(entry.id.clone())
 }
 
@@ -290,7 +290,7 @@ async fn decide(
     };
     let is_chosen = |entry: &&MenuEntry| text.as_ref() == Some(&entry.id);
     let done = match asked.entries.iter().find(is_chosen) {
-        Some(entry) => format!("chosen {} ({})", entry.id, output::one_line(&entry.label)),
+        Some(entry) => format!("chosen {}", output::one_line(&entry.to_string())),
         None => question::words(choice).to_owned(),
     };
     let rule = show_first(item, choice, save).await?;

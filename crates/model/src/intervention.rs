@@ -290,6 +290,37 @@ pub struct Intervention {
 }
 
 impl Intervention {
+    /// One that waits for a decision about a step, of which nothing else is known.
+    pub fn new(
+        id: InterventionId,
+        step: impl Into<String>,
+        kind: InterventionKind,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            workflow_id: id.session(),
+            id,
+            step: step.into(),
+            task: None,
+            kind,
+            reason: String::new(),
+            options: kind.options().to_vec(),
+            rule: None,
+            tool: None,
+            command: None,
+            wrapped: false,
+            truncated: false,
+            help: None,
+            entries: Vec::new(),
+            secret: false,
+            excerpt: String::new(),
+            refused: None,
+            digest: None,
+            created_at,
+            expires_at: None,
+        }
+    }
+
     /// What the agent asks leave for.
     pub fn action(&self) -> AskedAction {
         AskedAction {

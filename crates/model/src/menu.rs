@@ -1,5 +1,7 @@
 //! The entries of a menu, and which of them an answer means.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +27,15 @@ impl MenuEntry {
         Self { id: id.into(), label: label.into(), takes_text: false }
     }
 
-    fn is_meant_by(&self, answer: &str) -> bool {
+    /// Whether an answer names it, by its id or by its label.
+    pub fn is_meant_by(&self, answer: &str) -> bool {
         self.id == answer || self.label.eq_ignore_ascii_case(answer)
+    }
+}
+
+impl fmt::Display for MenuEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.id, self.label)
     }
 }
 
@@ -61,9 +70,7 @@ pub enum EntryError {
 }
 
 fn listed(entries: &[MenuEntry]) -> String {
-    let names: Vec<String> =
-        entries.iter().map(|entry| format!("{} ({})", entry.id, entry.label)).collect();
-    names.join(", ")
+    entries.iter().map(MenuEntry::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Intervention {
@@ -132,27 +139,10 @@ mod tests {
             let takes_text = label.starts_with("Type");
             MenuEntry { takes_text, ..MenuEntry::new((index + 1).to_string(), *label) }
         };
+        let id = InterventionId::in_session(&session, 1);
         Intervention {
-            id: InterventionId::in_session(&session, 1),
-            workflow_id: session,
-            step: "ask".to_owned(),
-            task: None,
-            kind,
-            reason: String::new(),
-            options: kind.options().to_vec(),
-            rule: None,
-            help: None,
-            tool: None,
-            command: None,
-            wrapped: false,
-            truncated: false,
-            secret: false,
             entries: labels.iter().enumerate().map(entry).collect(),
-            excerpt: String::new(),
-            refused: None,
-            digest: None,
-            created_at: Timestamp::from_millis(0),
-            expires_at: None,
+            ..Intervention::new(id, "ask", kind, Timestamp::from_millis(0))
         }
     }
 

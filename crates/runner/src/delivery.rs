@@ -6,14 +6,16 @@
 //! an agent that asks something is not typed at.
 
 mod draft;
+mod message;
 mod queue;
 
-use std::fmt;
 use std::time::Duration;
 
 use coven_model::{AgentState, ContentDigest};
+use coven_terminal::snapshot::is_frame;
 
 pub(crate) use draft::draft;
+pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
 pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
 
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
@@ -56,134 +58,6 @@ const PASTE_MARK: &str = "[paste";
 
 /// How much of the end of a message is looked for on the screen.
 const NEEDLE_LENGTH: usize = 24;
-
-/// How far a message has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DeliveryStage {
-    /// The runner has it.
-    Accepted,
-    /// Every byte was written.
-    Typed,
-    /// It is on the screen.
-    Echoed,
-    /// It was submitted and has left the prompt.
-    Submitted,
-    /// The agent works on it.
-    TurnStarted,
-}
-
-impl DeliveryStage {
-    /// All stages, in order.
-    pub const ALL: [Self; 5] =
-        [Self::Accepted, Self::Typed, Self::Echoed, Self::Submitted, Self::TurnStarted];
-
-    /// What has been done with the message, in words.
-    fn as_done(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Typed => "typed",
-            Self::Echoed => "shown in the prompt",
-            Self::Submitted => "submitted",
-            Self::TurnStarted => "taken up",
-        }
-    }
-}
-
-impl fmt::Display for DeliveryStage {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Accepted => "accepted",
-            Self::Typed => "typed",
-            Self::Echoed => "echoed",
-            Self::Submitted => "submitted",
-            Self::TurnStarted => "turn started",
-        })
-    }
-}
-
-/// A message for an agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// What is typed into the prompt.
-    pub text: String,
-    /// What must be seen for it to count as delivered.
-    pub proof: DeliveryProof,
-    /// Whether it stands in the prompt already, because the process that typed it died before it
-    /// was submitted. It is not typed again.
-    pub typed: bool,
-    /// Whether it waits for as long as the agent asks something. Otherwise that is an error.
-    pub waits: bool,
-}
-
-/// What must be seen for a message to count as delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryProof {
-    /// The agent works on it.
-    Turn,
-    /// It has left the prompt. A command of the program itself, such as `/help`, starts no turn.
-    Submission,
-    /// Nothing: it is typed and submitted, whatever the agent shows.
-    None,
-}
-
-/// What commands of a program begin with. They may or may not start a turn.
-const COMMAND_MARKS: [char; 3] = ['/', '!', '#'];
-
-impl Message {
-    /// A message that the agent is to work on, or a command of its program.
-    pub fn new(text: impl Into<String>) -> Self {
-        let text = text.into();
-        let is_command = text.starts_with(COMMAND_MARKS);
-        let proof = if is_command { DeliveryProof::Submission } else { DeliveryProof::Turn };
-        Self { text, proof, typed: false, waits: false }
-    }
-}
-
-/// Why a message was not delivered.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeliveryError {
-    /// The agent asks something, and the message would answer it.
-    #[error("the agent waits for an answer; the message was not typed")]
-    Awaiting,
-    /// The agent was not ready in time. Nothing was typed.
-    #[error("the agent was not ready within {} s (it is {state}); nothing was typed", READY_TIMEOUT.as_secs())]
-    NotReady {
-        /// What it was doing.
-        state: AgentState,
-    },
-    /// An earlier message stands in the prompt again and cannot be deleted. Nothing was typed.
-    #[error("an earlier message is back in the prompt and cannot be deleted; nothing was typed")]
-    Occupied,
-    /// A person has typed something into the prompt and not submitted it. Nothing was typed.
-    #[error(
-        "“{0}” stands in the prompt and was not submitted; it was left there, and nothing was typed"
-    )]
-    Draft(String),
-    /// A step could not be verified.
-    #[error("the message was {}, but nothing showed that it was {}", reached.as_done(), missing.as_done())]
-    Unverified {
-        /// How far it came.
-        reached: DeliveryStage,
-        /// What was not seen.
-        missing: DeliveryStage,
-    },
-    /// The text cannot be typed.
-    #[error("the message cannot be typed: {0}")]
-    Untypable(String),
-    /// The agent has ended.
-    #[error("the agent has ended")]
-    Ended,
-    /// The message is empty.
-    #[error("the message is empty")]
-    Empty,
-}
-
-impl DeliveryError {
-    /// Whether something of the message was typed.
-    pub fn was_typed(&self) -> bool {
-        matches!(self, Self::Unverified { reached, .. } if *reached > DeliveryStage::Accepted)
-    }
-}
 
 /// What keeps a message from being typed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -511,9 +385,7 @@ fn needle(text: &str) -> String {
 
 /// A text without anything that wrapping or a frame around it changes.
 pub(crate) fn squeeze(text: &str) -> String {
-    text.chars()
-        .filter(|char| !char.is_whitespace() && !matches!(char, '\u{2500}'..='\u{259f}'))
-        .collect()
+    text.chars().filter(|char| !char.is_whitespace() && !is_frame(*char)).collect()
 }
 
 #[cfg(test)]

@@ -40,6 +40,10 @@ pub(crate) use print::is_tone;
 const COLUMNS: std::ops::RangeInclusive<u16> = 2..=2000;
 const ROWS: std::ops::RangeInclusive<u16> = 1..=1000;
 
+/// What is fed to a screen when a part of the output is lost: it ends a sequence that was cut in the
+/// middle, then clears the screen, of which nothing is known any more.
+pub const FORGET_SCREEN: &[u8] = b"\x18\x1b[H\x1b[2J";
+
 /// A screen's columns and rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GridSize {

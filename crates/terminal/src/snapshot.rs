@@ -40,6 +40,11 @@ impl PartialEq for ScrollCount {
 
 impl Eq for ScrollCount {}
 
+/// Lines and corners that programs draw around text, and the blocks some use for edges.
+pub fn is_frame(char: char) -> bool {
+    matches!(char, '\u{2500}'..='\u{259f}')
+}
+
 /// A line as it was printed: one row, or several where the text went on in the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogicalLine<'a> {

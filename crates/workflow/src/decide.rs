@@ -145,28 +145,9 @@ impl DecisionDraft {
     ) -> Option<Intervention> {
         let run = self.run()?;
         let (_, step, _) = run.current()?;
-        Some(Intervention {
-            id: InterventionId::in_session(run.session(), run.next_intervention),
-            workflow_id: run.session().clone(),
-            step: step.name.clone(),
-            task,
-            kind,
-            reason,
-            options: kind.options().to_vec(),
-            rule: None,
-            help: None,
-            tool: None,
-            command: None,
-            wrapped: false,
-            truncated: false,
-            entries: Vec::new(),
-            secret: false,
-            excerpt: String::new(),
-            refused: None,
-            digest: None,
-            created_at: self.now,
-            expires_at: None,
-        })
+        let id = InterventionId::in_session(run.session(), run.next_intervention);
+        let intervention = Intervention::new(id, &step.name, kind, self.now);
+        Some(Intervention { task, reason, ..intervention })
     }
 
     /// The step waits for a person, who is shown the end of what the task printed.

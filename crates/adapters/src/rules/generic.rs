@@ -8,13 +8,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::rule::QUESTION_LINES;
 use super::{LineView, ScreenMenu};
 
 /// How many lines may stand below what is asked. What stands higher is over.
 const MAX_LINES_BELOW: usize = 8;
-
-/// How many lines above what was found belong to the question.
-const QUESTION_LINES: usize = 15;
 
 /// With what the names of these begin, which stand in the place of a rule.
 const PREFIX: &str = "generic:";

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use coven_model::MenuEntry;
-use coven_terminal::snapshot::CellStyle;
+use coven_terminal::snapshot::{CellColor, CellStyle, is_frame};
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -209,9 +209,8 @@ fn in_rows(view: &LineView<'_>, rows: &[EntryRow<'_>], is_plain: bool) -> Option
 /// The one that looks different from all others, which look the same. Of two, the one with colours
 /// exchanged or with a background.
 fn odd_one(styles: &[CellStyle]) -> Option<usize> {
-    let is_lit = |style: &CellStyle| {
-        style.attributes.inverse || style.background != coven_terminal::snapshot::CellColor::Default
-    };
+    let is_lit =
+        |style: &CellStyle| style.attributes.inverse || style.background != CellColor::Default;
     if let [first, second] = styles {
         return match (is_lit(first), is_lit(second)) {
             (true, false) => Some(0),
@@ -266,5 +265,5 @@ impl<'a> EntryRow<'a> {
 
 /// Blanks and what programs draw at the edges of a dialog.
 fn is_edge(char: char) -> bool {
-    char == ' ' || char == '|' || super::is_frame(char)
+    char == ' ' || char == '|' || is_frame(char)
 }

@@ -11,7 +11,7 @@ use crate::config::{CursorRule, MatchKind, StateRule};
 use crate::sniffer::AskedLine;
 
 /// How many lines above a match belong to a question whose beginning no rule names.
-const QUESTION_LINES: usize = 15;
+pub(super) const QUESTION_LINES: usize = 15;
 
 #[derive(Debug)]
 pub(crate) struct CompiledRule {

@@ -11,27 +11,12 @@ use crate::{EffectivePolicies, Policy};
 
 fn intervention(number: u64, kind: InterventionKind, excerpt: &str) -> Intervention {
     let session = SessionId::new("0190d1c7-0000-7000-8000-000000000001").unwrap();
+    let id = InterventionId::in_session(&session, number);
     Intervention {
-        id: InterventionId::in_session(&session, number),
-        workflow_id: session,
-        step: "build".to_owned(),
-        task: None,
-        kind,
-        reason: String::new(),
-        options: kind.options().to_vec(),
         tool: Some("shell".to_owned()),
         command: excerpt.lines().last().map(str::to_owned),
-        wrapped: false,
-        truncated: false,
-        secret: false,
         excerpt: excerpt.to_owned(),
-        rule: None,
-        help: None,
-        entries: Vec::new(),
-        refused: None,
-        digest: None,
-        created_at: Timestamp::default(),
-        expires_at: None,
+        ..Intervention::new(id, "build", kind, Timestamp::default())
     }
 }
 

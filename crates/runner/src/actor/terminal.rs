@@ -6,7 +6,7 @@ use coven_adapters::adapter::keys;
 use coven_model::{AgentState, AgentVerdict, ContentDigest, TerminalSize};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
-use coven_terminal::screen::GridSize;
+use coven_terminal::screen::{FORGET_SCREEN, GridSize};
 
 use super::RunnerActor;
 use super::handle::Request;
@@ -23,9 +23,6 @@ const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 
 /// How long an agent that lost a part of its output has another size: long enough to be noticed.
 const REPAINT_TIME: Duration = Duration::from_millis(300);
-
-/// Ends a sequence that was cut in the middle, then clears the screen.
-const CLEAR_SCREEN: &[u8] = b"\x18\x1b[H\x1b[2J";
 
 /// How long between two keys that must not become one: programs wait a moment after Escape.
 const KEY_INTERVAL: Duration = Duration::from_millis(80);
@@ -123,7 +120,7 @@ impl RunnerActor {
         let due = self.now() + REPAINT_TIME;
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         terminal.sniffer.forget_signals();
-        terminal.screen.feed(CLEAR_SCREEN);
+        terminal.screen.feed(FORGET_SCREEN);
         let now = terminal.screen.screen().size();
         let size = terminal.repaint.map_or(now, |(size, _)| size);
         terminal.repaint = Some((size, due));

@@ -1,6 +1,6 @@
 //! What a person has typed into a prompt and not submitted.
 
-use coven_terminal::snapshot::ScreenSnapshot;
+use coven_terminal::snapshot::{ScreenSnapshot, is_frame};
 use unicode_width::UnicodeWidthChar as _;
 
 /// What programs put before what is typed.
@@ -37,7 +37,6 @@ pub(crate) fn draft(snapshot: &ScreenSnapshot) -> Option<String> {
 fn without_mark(line: &str) -> (bool, &str) {
     let is_blank = |char: char| char == ' ' || char == '\u{a0}';
     let inner = line.trim_start_matches(is_blank);
-    let is_frame = |char: char| matches!(char, '\u{2500}'..='\u{259f}');
     let open = inner.trim_start_matches(|char| is_frame(char) || is_blank(char));
     if let Some(rest) = open.strip_prefix(MARKS)
         && (rest.is_empty() || rest.starts_with(is_blank))

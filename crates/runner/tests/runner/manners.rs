@@ -1,14 +1,13 @@
 //! Bad manners of real programs, each shown by a small script: what they lose, and what they leave
 //! in the prompt.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use coven_adapters::{AgentAdapter, Options, default_registry};
+use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, InterventionChoice};
 use coven_runner::{AgentRunner, AgentTask, AnswerAction, DeliveryError, Message};
 
-use crate::support::{Home, question, state, wait};
+use crate::support::{Home, question, scripted, state, wait};
 
 /// What the scripts below look like.
 const RULES: &str = r#"
@@ -22,14 +21,7 @@ const RULES: &str = r#"
 
 /// An agent that is this script for bash.
 pub(crate) fn agent(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
-    let path: PathBuf = home.path().join("manners.json");
-    let script = serde_json::Value::from(script);
-    let file = format!(
-        r#"{{ "command": "bash", "modes": {{ "interactive": {{ "baseArgs": ["-c", {script}] }} }}, {RULES} }}"#
-    );
-    std::fs::write(&path, file).unwrap();
-    let options = Options { config_path: Some(path), ..Options::default() };
-    default_registry().create("manners", options).unwrap().into()
+    scripted(home, RULES, script)
 }
 
 fn start(home: &Home, script: &str) -> AgentRunner {

@@ -2,15 +2,13 @@
 //! up, some of whose questions are lines and some menus, each answered once, on real terminals.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_model::AwaitingKind;
 use coven_runner::{AgentRunner, AgentTask, AnswerAction, RunnerEvent};
 use coven_terminal::keys::KeyPress;
 use coven_testkit::random::Random;
 
-use crate::support::{Home, wait};
+use crate::support::{Home, scripted, wait};
 
 /// How many programs are made up by the test command; the variable asks for more.
 const PROGRAMS: u64 = 6;
@@ -131,17 +129,6 @@ impl Asked {
     }
 }
 
-fn adapter(home: &Home, script: &str) -> Arc<dyn AgentAdapter> {
-    let path = home.path().join("asker.json");
-    let script = serde_json::Value::from(script);
-    let file = format!(
-        r#"{{ "command": "bash", "modes": {{ "interactive": {{ "baseArgs": ["-c", {script}] }} }}, {RULES} }}"#
-    );
-    std::fs::write(&path, file).unwrap();
-    let options = Options { config_path: Some(path), ..Options::default() };
-    default_registry().create("asker", options).unwrap().into()
-}
-
 /// Runs one program that is made up from a seed, and answers each of its questions once.
 async fn answer_all(seed: u64) {
     let home = Home::new();
@@ -153,7 +140,7 @@ async fn answer_all(seed: u64) {
     }
     script += "finish\n";
     let task = AgentTask::interactive(format!("received-{}", home.path().display()), None);
-    let runner = AgentRunner::start(adapter(&home, &script), task, &home.local()).unwrap();
+    let runner = AgentRunner::start(scripted(&home, RULES, &script), task, &home.local()).unwrap();
     let mut events = runner.subscribe();
     for (number, question) in asked.iter().enumerate() {
         let what = format!("seed {seed}: question {number} of {asked:?}");

@@ -25,6 +25,18 @@ pub(crate) fn program() -> PathBuf {
     TestProgram::Agent.path()
 }
 
+/// An agent that is this script for bash, with these keys of an adapter file.
+pub(crate) fn scripted(home: &Home, rules: &str, script: &str) -> Arc<dyn AgentAdapter> {
+    let path = home.path().join("scripted.json");
+    let script = serde_json::Value::from(script);
+    let file = format!(
+        r#"{{ "command": "bash", "modes": {{ "interactive": {{ "baseArgs": ["-c", {script}] }} }}, {rules} }}"#
+    );
+    std::fs::write(&path, file).unwrap();
+    let options = Options { config_path: Some(path), ..Options::default() };
+    default_registry().create("scripted", options).unwrap().into()
+}
+
 /// A folder of its own, and everything in it that a test needs.
 pub(crate) struct Home {
     folder: TempDir,

@@ -3,16 +3,12 @@
 use std::path::Path;
 
 use coven_tape::{TapeEvent, TapeReader};
-use coven_terminal::screen::{GridSize, Options};
+use coven_terminal::screen::{FORGET_SCREEN, GridSize, Options};
 use coven_terminal::screen_log::{LogLines, ScreenLog};
 
 /// How much of a tape is read at most, counted from its end. A terminal that is painted all day
 /// prints gigabytes, and what it showed is in the last of them.
 const MAX_LOG_SOURCE_BYTES: u64 = 64 << 20;
-
-/// Ends a sequence that was cut in the middle, then clears the screen: what comes after a gap is
-/// painted on a screen that nobody knows.
-const AFTER_GAP: &[u8] = b"\x18\x1b[H\x1b[2J";
 
 /// Reads a tape into lines, each time from where it ended before.
 #[derive(Debug)]
@@ -64,7 +60,7 @@ impl TapeLog {
                 }
                 TapeEvent::Gap(_) if record.end() > self.offset => {
                     self.dropped += record.end() - self.offset;
-                    self.log.feed(AFTER_GAP);
+                    self.log.feed(FORGET_SCREEN);
                     self.move_to(record.end());
                 }
                 _ => {}
