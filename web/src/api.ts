@@ -118,6 +118,8 @@ export interface WorkflowItem {
   updatedAt: Timestamp;
   waiting: number;
   running: number;
+  /** How many of its jobs wait for a slot. */
+  queued?: number;
   kept?: boolean;
   /** Not made by this user in this folder: it can be read, and nothing else. */
   foreign?: boolean;
@@ -125,6 +127,8 @@ export interface WorkflowItem {
   problem?: string | null;
   /** An agent that tries to reach its model again, and why. */
   retrying?: string | null;
+  /** Why nothing of it can be recorded at the moment, such as a full disk. */
+  waitsForDisk?: string | null;
 }
 
 export interface WorkflowPage {
@@ -142,6 +146,8 @@ export interface TaskItem {
   adapter: string;
   mode: Mode;
   live: boolean;
+  /** Its process is not started yet, because as many jobs run as may at once. */
+  queued?: boolean;
   verdict?: Verdict | null;
   since?: Timestamp | null;
   startedAt?: Timestamp | null;

@@ -45,6 +45,7 @@ export function ofRow(row: PlanRow): Standing {
 }
 
 export function ofTask(task: TaskItem): Standing {
+  if (task.queued) return "pending";
   const standing = ofTaskStatus(task.status);
   return standing === "working" && task.verdict?.state === "idle" ? "idle" : standing;
 }
@@ -56,8 +57,15 @@ export function retryWords(retry: ModelRetry): string {
   return `retrying${which}${why === "" ? "" : `: ${why}`}`;
 }
 
+/** What a task does that has no slot yet. */
+export const QUEUED = "Waits for a slot";
+
+/** What so many jobs of a session do that have no slot yet. */
+export const slotWords = (jobs: number): string => (jobs === 1 ? "waits for a slot" : `${jobs} wait for a slot`);
+
 /** What a task does right now, in words. */
 export function taskWords(task: TaskItem): string {
+  if (task.queued) return QUEUED;
   if (!task.live || !task.verdict) return TASK[task.status];
   const state = AGENT[task.verdict.state];
   return task.verdict.retry ? `${state}, ${retryWords(task.verdict.retry)}` : state;
@@ -163,7 +171,7 @@ export const MEANING: Record<Choice, string> = {
   proceed: "Go on with what there is",
   extend: "Give the loop more rounds",
   abort: "End the run as failed",
-  "send-anyway": "Type and submit it without looking whether it arrives",
+  "send-anyway": "Type and submit it, with whatever stands in the prompt, without looking whether it arrives",
   drop: "Give the message up; the agent goes on without it",
 };
 

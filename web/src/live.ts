@@ -15,6 +15,8 @@ const GATHER = 16;
 const SETTLE = 120;
 /** At most this often is a busy session asked for again. */
 const BUSY = 750;
+/** How often a session is asked for again whose agents wait for a slot. */
+const QUEUED_AGAIN = 2000;
 /** Of how many sessions that run are the agents known before they are looked at. */
 const KNOWN_AHEAD = 60;
 
@@ -94,14 +96,28 @@ export function refresh(id: string): void {
 /** Asks for the details of a session now. */
 export async function load(id: string): Promise<void> {
   try {
-    arrive({ type: "detail", workflow: await get<Workflow>(ofWorkflow(id)) });
+    const workflow = await get<Workflow>(ofWorkflow(id));
+    arrive({ type: "detail", workflow });
     tidyUp();
+    if (workflow.tasks.some((task) => task.queued)) lookForSlot(id);
   } catch (error) {
     if (error instanceof Refused && error.code === "workflow-not-found") {
       arrive({ type: "forgotten", id });
     }
     throw error;
   }
+}
+
+const queued = new Set<string>();
+
+/** Looks again at a session whose agents wait for a slot: that one has got it is no fact. */
+function lookForSlot(id: string): void {
+  if (queued.has(id)) return;
+  queued.add(id);
+  setTimeout(() => {
+    queued.delete(id);
+    void load(id).catch(() => undefined);
+  }, QUEUED_AGAIN);
 }
 
 /** Lets go of what was known of sessions that are over, once there is a lot of it. */
@@ -112,7 +128,7 @@ function tidyUp(): void {
 }
 
 /** What has no fact of its own, or more in it than a fact tells. */
-const TELLS_MORE = /^(workflow\.|task\.(started|ended|stopping|released)|agent\.usage|input\.)/;
+const TELLS_MORE = /^(workflow\.|session\.storage|task\.(started|ended|stopping|released)|agent\.usage|input\.)/;
 
 function take(envelopes: Envelope[]): void {
   arrive({ type: "everywhere", envelopes });

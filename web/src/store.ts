@@ -160,12 +160,25 @@ function itemOf(workflow: Workflow): WorkflowItem {
 /** One envelope of the stream of everything: counts once, by its place in that stream. */
 function everywhere(world: World, envelope: Envelope): World {
   const pos = envelope.pos ?? null;
+  // Told and not kept, so it has no place in the stream. Whatever is recorded after it ends it.
+  if (envelope.type === "session.storage") {
+    const { problem } = envelope.data as { problem?: unknown };
+    return { ...world, sessions: waitsForDisk(world.sessions, envelope.workflowId, String(problem)) };
+  }
   if (pos === null || (world.pos !== null && pos <= world.pos)) return world;
   let next: World = { ...world, pos };
   if (envelope.type === "session.deleted") return forget(next, envelope.workflowId);
-  next = { ...next, sessions: listed(next.sessions, envelope) };
+  next = { ...next, sessions: listed(waitsForDisk(next.sessions, envelope.workflowId, null), envelope) };
   next = { ...next, waiting: queued(next, envelope) };
   return appended(inDetail(next, envelope), envelope);
+}
+
+function waitsForDisk(
+  sessions: ReadonlyMap<string, WorkflowItem>, id: string, problem: string | null,
+): ReadonlyMap<string, WorkflowItem> {
+  const item = sessions.get(id);
+  if (!item || (item.waitsForDisk ?? null) === problem) return sessions;
+  return new Map(sessions).set(id, { ...item, waitsForDisk: problem });
 }
 
 /** A fact from elsewhere goes to the end of a timeline only if nothing is missing before it. */
@@ -325,7 +338,7 @@ function advance(known: Workflow, envelope: Envelope): Workflow {
     return withTask(workflow, text(data.task), (task) => ({
       ...task,
       status: data.status as TaskStatus,
-      ...(ended ? { live: false, endedAt: envelope.time, note: reasonOf(data) } : {}),
+      ...(ended ? { live: false, queued: false, endedAt: envelope.time, note: reasonOf(data) } : {}),
     }));
   }
   return workflow;
@@ -433,7 +446,7 @@ function doing(world: World, told: { id: string; task: string; verdict: Verdict;
   const known = world.details.get(told.id);
   if (!known) return world;
   const tasks = known.tasks.map((task) =>
-    task.id === told.task ? { ...task, verdict: told.verdict, since: told.at } : task);
+    task.id === told.task ? { ...task, queued: false, verdict: told.verdict, since: told.at } : task);
   return { ...world, details: new Map(world.details).set(known.id, { ...known, tasks }) };
 }
 

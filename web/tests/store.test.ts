@@ -46,6 +46,16 @@ test("a fact counts once, however often it arrives", () => {
   assert.equal(again.pos, 12);
 });
 
+test("a run that waits for its disk is shown so until something is recorded again", () => {
+  const problem = "waits for disk space: cannot write";
+  const told: Envelope = { ...fact(0, 0, "session.storage", { problem }), pos: null, seq: null };
+  const stuck = everywhere(snapshot(), told);
+  assert.equal(stuck.sessions.get(ID)?.waitsForDisk, problem);
+  assert.equal(stuck.pos, 10);
+  const again = everywhere(stuck, fact(11, 5, "workflow.blocked"));
+  assert.equal(again.sessions.get(ID)?.waitsForDisk, null);
+});
+
 test("facts that a snapshot already has are not taken in again", () => {
   const world = snapshot();
   assert.equal(everywhere(world, fact(10, 4, "task.started"), fact(9, 3, "task.started")), world);

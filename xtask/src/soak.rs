@@ -1,6 +1,7 @@
 //! `cargo xtask soak`: the survival tests, again and again and with more output. The test command
 //! runs the same ones a few times each.
 
+use crate::browser;
 use crate::cargo;
 use crate::error::Error;
 
@@ -33,6 +34,13 @@ pub(crate) struct Args {
     /// How many made-up programs are answered, whose received bytes are held against the answers
     #[arg(long, value_name = "N", default_value_t = 300)]
     programs: u32,
+    /// How many agents of five kinds ask and are told something at the same time, answered by
+    /// commands, on the page, over the API and by rules
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    team: u32,
+    /// How often each of them asks and is told something
+    #[arg(long, value_name = "N", default_value_t = 67)]
+    rounds: u32,
     /// How many items the large fan-out has
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     items: u32,
@@ -56,6 +64,8 @@ const MOMENTS: &[&str] =
 
 const DAEMONS: &[&str] =
     &["chaos::agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_or_repeated"];
+
+const TEAM: &[&str] = &["team::every_question_is_decided_once_and_everything_said_is_read_once"];
 
 const ITEMS: &[&str] =
     &["fan_out::a_fan_out_over_hundreds_of_items_gives_a_result_for_each_in_order"];
@@ -88,6 +98,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         let variables: Vec<_> = std::iter::once(programs).chain(seed).collect();
         alone(&["--package", "coven-runner", "--test", "runner"], PROGRAMS, &variables)?;
     }
+    if args.team > 0 {
+        team(args)?;
+    }
     if args.daemons > 0 {
         eprintln!("== {} daemons killed under {} agents", args.daemons, args.agents);
         let seed = args
@@ -99,6 +112,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         alone(&["--package", "coven-daemon", "--test", "daemon"], DAEMONS, &variables)?;
     }
     Ok(())
+}
+
+/// Agents that ask and are told things all the time, answered from everywhere.
+fn team(args: &Args) -> Result<(), Error> {
+    eprintln!("== {} agents of five kinds, {} rounds each", args.team, args.rounds);
+    browser::arrange()?;
+    let build = ["build", "--package", "coven-cli"];
+    cargo::run(&build)?;
+    let mut variables = vec![
+        ("COVEN_SOAK_AGENTS", args.team.to_string()),
+        ("COVEN_SOAK_ROUNDS", args.rounds.to_string()),
+        ("COVEN_SOAK_KILLS", args.daemons.to_string()),
+        ("COVEN_SOAK_PROGRAM", cargo::root().join("target/debug/coven").display().to_string()),
+    ];
+    variables.extend(args.seed.map(|seed| ("COVEN_SOAK_SEED", seed.to_string())));
+    alone(&["--package", "coven-daemon", "--test", "daemon"], TEAM, &variables)
 }
 
 fn orchestrate(tests: &[&str], variables: &[(&str, String)]) -> Result<(), Error> {

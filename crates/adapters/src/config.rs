@@ -5,6 +5,7 @@
 //! changes; [`crate::ConfigAdapter`] fills in the defaults.
 
 mod abilities;
+mod answer;
 mod approval;
 mod check;
 mod entries;
@@ -22,8 +23,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rules::ScreenRules;
+use crate::rules::{ScreenRules, is_hidden_line};
 
+pub use answer::{AnswerConfig, AnswerLine};
 pub use approval::ApprovalConfig;
 pub use entries::EntriesConfig;
 pub use grant::{FullGrant, PermissionGrant};
@@ -96,6 +98,10 @@ pub struct Config {
     /// How the entries of its menus are found and used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<EntriesConfig>,
+    /// Where the program writes down what was said on a terminal, so that the output of a task is its
+    /// answer. Without it, the output is all that the screen shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerConfig>,
     /// The smallest terminal on which the program shows its questions whole, such as `60x15`. What
     /// it asks on a smaller one counts as cut and is never answered without a person. Without it,
     /// `40x10`.
@@ -126,7 +132,7 @@ pub struct MetadataConfig {
     /// The name for people; the adapter's type if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
-    /// The name of an icon; a generic one if missing.
+    /// The name of an icon; `agent` if missing. `coven adapter check` names those there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
     /// One sentence about the program.
@@ -401,6 +407,10 @@ pub struct KeysConfig {
     /// Keys that deny what the agent asks for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+    /// Keys with which the program shows all of a question that it has cut off. A person is told of
+    /// them; they are never pressed without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub show_all: Vec<String>,
     /// Keys that interrupt the agent's turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupt: Vec<String>,
@@ -469,6 +479,9 @@ impl Config {
 
     /// Whether what is typed as an answer to this rule's question must not be recorded.
     pub fn is_secret(&self, rule: &str) -> bool {
+        if is_hidden_line(rule) {
+            return true;
+        }
         let state = || self.states.get(rule).is_some_and(|state| state.secret);
         self.dialog(rule).map_or_else(state, |dialog| dialog.secret)
     }

@@ -98,7 +98,7 @@ pub enum LaunchError {
 }
 
 /// Makes the launch of an adapter called `name`.
-pub(crate) fn launch(
+pub fn launch(
     name: &str,
     config: &Config,
     request: &LaunchRequest<'_>,

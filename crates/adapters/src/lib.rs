@@ -17,8 +17,10 @@
 //! ```
 
 pub mod adapter;
+pub mod answer;
 pub mod builtin;
 pub mod config;
+pub mod icons;
 pub mod launch;
 pub mod loader;
 pub mod registry;
@@ -33,6 +35,6 @@ pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};
 pub use loader::{AdapterConfigLoader, AdapterFolders, LAUNCH_KEYS, LoadError};
 pub use registry::{AdapterRegistry, default_registry};
-pub use rules::{LineView, MenuLayout, ScreenMenu, ScreenRules, is_generic};
+pub use rules::{LineView, MenuLayout, ScreenMenu, ScreenRules, TypedText};
 pub use sniffer::ScreenSniffer;
 pub use version::ProgramVersion;

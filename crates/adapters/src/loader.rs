@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_model::AdapterAbilities;
+use coven_model::{AdapterAbilities, AdapterFault, AgentMode};
 use coven_notation::{ProblemReport, TrustedFiles, near};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -96,6 +96,8 @@ pub struct LoadedAdapter {
     pub origins: Vec<ConfigOrigin>,
     /// What is wrong with files that do not count as they are, and warnings about those that do.
     pub reports: Vec<ProblemReport>,
+    /// Why no headless run can work, though each file is right by itself.
+    pub headless_fault: Option<AdapterFault>,
 }
 
 /// Where adapter files are looked for.
@@ -108,6 +110,8 @@ pub struct AdapterFolders {
     /// What the user agreed to of the project's files. Nothing else of the project is used; the
     /// rest is only listed.
     pub trusted: Option<Arc<TrustedFiles>>,
+    /// Files that a program names itself, by type. They count over every layer.
+    pub files: BTreeMap<String, PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -147,6 +151,7 @@ impl AdapterConfigLoader {
                 LayerAccess::Listed => {}
             }
         }
+        types.extend(self.folders.files.keys().cloned());
         types
     }
 
@@ -161,9 +166,7 @@ impl AdapterConfigLoader {
 
     /// Everything known about a type, read from disk now.
     pub fn load(&self, kind: &str, explicit: Option<&Path>) -> Result<LoadedAdapter, LoadError> {
-        if !is_type(kind) {
-            return Err(LoadError::Name(kind.to_owned()));
-        }
+        require_type(kind)?;
         let mut pile = LayerStack::new(self);
         if let Some(text) = builtin::source(kind) {
             pile.built_in(kind, text)?;
@@ -171,16 +174,32 @@ impl AdapterConfigLoader {
         for (layer, folder, access) in self.layers() {
             pile.file(layer, folder.join(kind).join(CONFIG_FILE), access)?;
         }
-        if let Some(path) = explicit {
+        let named = self.folders.files.get(kind).map(PathBuf::as_path);
+        if let Some(path) = explicit.or(named) {
             pile.add_explicit_file(kind, path)?;
         }
         pile.finish(kind)
     }
 
-    /// What the program of a type can be asked for; nothing for a type that cannot be loaded.
+    /// What the program of a type can be asked for, or why its files cannot be used; nothing for a
+    /// type there is not.
     pub fn abilities(&self, kind: &str) -> Option<AdapterAbilities> {
-        let loaded = self.load(kind, None).ok()?;
-        Some(loaded.config.abilities(kind))
+        let faults = match self.load(kind, None) {
+            Ok(loaded) => {
+                let fault = loaded.headless_fault.map(|fault| (AgentMode::Headless, fault));
+                let faults = fault.into_iter().collect();
+                return Some(AdapterAbilities { faults, ..loaded.config.abilities(kind) });
+            }
+            Err(LoadError::Unknown { .. } | LoadError::Name(_)) => return None,
+            Err(error) => AdapterFault {
+                code: "bad-adapter",
+                message: error.brief(),
+                help: format!("see what is wrong: coven adapter check {kind}"),
+            },
+        };
+        let modes = [AgentMode::Interactive, AgentMode::Headless];
+        let faults = modes.into_iter().map(|mode| (mode, faults.clone())).collect();
+        Some(AdapterAbilities { command: kind.to_owned(), faults, ..AdapterAbilities::default() })
     }
 
     fn unknown(&self, kind: &str) -> LoadError {
@@ -246,6 +265,11 @@ fn types_in(folder: &Path) -> Vec<String> {
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| is_type(name) && folder.join(name).join(CONFIG_FILE).is_file())
         .collect()
+}
+
+/// Refuses a text that cannot name a type.
+pub(crate) fn require_type(kind: &str) -> Result<(), LoadError> {
+    if is_type(kind) { Ok(()) } else { Err(LoadError::Name(kind.to_owned())) }
 }
 
 /// Whether a text can be the type of an adapter; it becomes the name of a folder.

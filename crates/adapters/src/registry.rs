@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use coven_model::{AdapterAbilities, AgentMode, PermissionLevel};
@@ -10,10 +10,8 @@ use coven_notation::TrustedFiles;
 
 use crate::adapter::{AgentAdapter, ConfigAdapter, Options};
 use crate::config::Config;
+use crate::icons::DEFAULT_ICON;
 use crate::loader::{AdapterConfigLoader, AdapterFolders, LoadError, LoadedAdapter};
-
-/// The icon of an adapter that names none.
-const DEFAULT_ICON: &str = "agent";
 
 type Make = dyn Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync;
 
@@ -22,7 +20,7 @@ type Make = dyn Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync;
 pub struct AdapterMetadata {
     /// The name for people.
     pub display_name: String,
-    /// The name of an icon.
+    /// The name of an icon, of [`crate::icons::ICONS`] if the page is to show it.
     pub icon: String,
     /// One sentence about it, where there is one.
     pub description: Option<String>,
@@ -53,8 +51,10 @@ impl AdapterMetadata {
     }
 }
 
+/// The types of adapters there are. A clone knows the same types and gains none of the other's.
+#[derive(Clone)]
 pub struct AdapterRegistry {
-    loader: AdapterConfigLoader,
+    loader: Arc<AdapterConfigLoader>,
     made: BTreeMap<String, (AdapterMetadata, Arc<Make>)>,
 }
 
@@ -79,7 +79,26 @@ pub fn default_registry() -> &'static AdapterRegistry {
 impl AdapterRegistry {
     /// A registry with the built-in types and whatever lies in these folders.
     pub fn new(folders: AdapterFolders) -> Self {
-        Self { loader: AdapterConfigLoader::new(folders), made: BTreeMap::new() }
+        Self { loader: Arc::new(AdapterConfigLoader::new(folders)), made: BTreeMap::new() }
+    }
+
+    /// The same types made by code and named by file, with whatever lies in these folders.
+    #[must_use]
+    pub fn with_folders(&self, folders: AdapterFolders) -> Self {
+        let mut files = self.loader.folders().files.clone();
+        files.extend(folders.files.clone());
+        let loader = AdapterConfigLoader::new(AdapterFolders { files, ..folders });
+        Self { loader: Arc::new(loader), made: self.made.clone() }
+    }
+
+    /// Adds a type whose configuration is this file, or uses the file for a type there is, over
+    /// every other layer. It is read whenever an adapter is made.
+    pub fn register_file(&mut self, kind: &str, path: impl Into<PathBuf>) -> Result<(), LoadError> {
+        crate::loader::require_type(kind)?;
+        let mut folders = self.loader.folders().clone();
+        folders.files.insert(kind.to_owned(), path.into());
+        self.loader = Arc::new(AdapterConfigLoader::new(folders));
+        Ok(())
     }
 
     /// Adds a type that is made by code. It counts over files of the same name.
@@ -89,9 +108,7 @@ impl AdapterRegistry {
         metadata: AdapterMetadata,
         make: impl Fn(Options) -> Box<dyn AgentAdapter> + Send + Sync + 'static,
     ) -> Result<(), LoadError> {
-        if !crate::loader::is_type(kind) {
-            return Err(LoadError::Name(kind.to_owned()));
-        }
+        crate::loader::require_type(kind)?;
         self.made.insert(kind.to_owned(), (metadata, Arc::new(make)));
         Ok(())
     }

@@ -20,10 +20,14 @@ static RETRYING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"^[^\w\[]*(?P<reason>.*?)[ ·\[]*{attempt}")).ok()
 });
 
-/// As Codex tells it.
-static RECONNECTING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"[Rr]econnecting\.\.\. (?P<attempt>\d+)/(?P<max>\d+)(?: \((?P<reason>[^)]*)\))?")
-        .ok()
+/// As Codex tells it. What stands in brackets behind it is the time and a key.
+static RECONNECTING: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"[Rr]econnecting\.\.\. (?P<attempt>\d+)/(?P<max>\d+)").ok());
+
+/// As Gemini CLI tells it when its errors are set to be shown in full, and else.
+static TRYING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let full = r"Trying to reach .+ \(Attempt (?P<attempt>\d+)/(?P<max>\d+)\)";
+    Regex::new(&format!(r"{full}|This is taking a bit longer, we're still on it\.")).ok()
 });
 
 /// The attempt that the last lines of a screen tell of.
@@ -35,7 +39,7 @@ pub fn on_screen(screen: &ScreenSnapshot) -> Option<ModelRetry> {
 }
 
 fn in_line(line: &str) -> Option<ModelRetry> {
-    let patterns = [RETRYING.as_ref(), RECONNECTING.as_ref()];
+    let patterns = [RETRYING.as_ref(), RECONNECTING.as_ref(), TRYING.as_ref()];
     let found = patterns.into_iter().flatten().find_map(|pattern| pattern.captures(line))?;
     let number = |name: &str| found.name(name).and_then(|number| number.as_str().parse().ok());
     let reason = found.name("reason").map_or("", |reason| reason.as_str()).trim();
@@ -77,9 +81,13 @@ mod tests {
             ),
             ("• Reconnecting... 2/5 (1m 02s • esc to interrupt)", "retrying 2 of 5"),
             ("Retrying in 12 seconds · attempt 1/10", "retrying 1 of 10"),
+            (
+                "⠋ Trying to reach gemini-3-pro (Attempt 2/10) (esc to cancel, 9s)",
+                "retrying 2 of 10",
+            ),
+            ("⠋ This is taking a bit longer, we're still on it. (esc to cancel)", "retrying"),
         ] {
-            let found = told(line);
-            assert!(found.as_deref().is_some_and(|found| found.starts_with(words)), "{found:?}");
+            assert_eq!(told(line).as_deref(), Some(words), "{line}");
         }
     }
 

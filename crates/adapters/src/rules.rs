@@ -3,6 +3,7 @@
 mod approval;
 mod compile;
 mod generic;
+mod hidden_line;
 mod menu;
 mod region;
 mod rule;
@@ -19,15 +20,16 @@ use regex::{Regex, RegexSet};
 
 use crate::config::{Config, MatchKind, StateRule};
 use approval::CompiledApproval;
+pub(crate) use approval::hides_lines;
 use compile::{compile, sets};
 
 pub use compile::RuleError;
-pub(crate) use generic::GenericHit;
-pub use generic::is_generic;
+pub(crate) use generic::{GenericHit, without_times};
+pub(crate) use hidden_line::{hidden_line, is_hidden_line};
 pub use menu::{MenuLayout, ScreenMenu};
 pub use region::{RegionError, ScreenRegion};
 pub(crate) use rule::{CompiledRule, LinePlace, RuleHit};
-pub use view::LineView;
+pub use view::{LineView, TypedText};
 
 /// The rules of one adapter, ready to be applied. The default has none.
 #[derive(Debug, Default)]
@@ -142,6 +144,12 @@ impl ScreenRules {
         Some((title.kind, &title.source))
     }
 
+    /// Whether any rule can tell that the program works. Programs may say so by OSC 7501 besides.
+    pub fn show_work(&self) -> bool {
+        self.ranked.iter().any(|rule| rule.kind == MatchKind::Working)
+            || self.titles.iter().any(|title| title.kind == MatchKind::Working)
+    }
+
     /// Whether a signal alone says that the program works.
     pub fn says_working(&self, signal: &TerminalSignal) -> bool {
         match signal {
@@ -177,9 +185,9 @@ impl ScreenRules {
             wanted(rule).then(|| rule.apply(index, view, texts.get(&region)?)).flatten()
         })?;
         if self.ranked[hit.rule].kind == MatchKind::Approval {
-            let found = self.approvals.iter().find_map(|about| about.read(view, &hit.excerpt));
-            let action = found.unwrap_or_default();
-            hit.action = action;
+            let asked = &hit.excerpt[hit.older..];
+            let found = self.approvals.iter().find_map(|about| about.read(view, asked));
+            hit.action = found.unwrap_or_default();
         }
         hit.action.truncated |= hit.begins_above;
         if self.ranked[hit.rule].kind.awaits() {

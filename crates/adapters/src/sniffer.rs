@@ -26,7 +26,7 @@ use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use crate::config::MatchKind;
-use crate::rules::{LineView, ScreenMenu, ScreenRules};
+use crate::rules::{LineView, ScreenMenu, ScreenRules, TypedText, hides_lines};
 use errors::ErrorTracker;
 pub(crate) use question::AskedLine;
 use question::QuestionTracker;
@@ -35,10 +35,10 @@ use reading::{StateReading, TimedSignal};
 pub use pacer::ReadPacer;
 
 /// How long an agent that does something nobody knows must be quiet before a person is told.
-const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
+pub const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
 
 /// How long an agent may take to start before a person is told.
-const START_LIMIT: Duration = Duration::from_mins(1);
+pub const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long after a resize the screen may be in disorder, because the program repaints it.
 const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
@@ -58,12 +58,17 @@ pub struct ScreenSniffer {
     last: Option<StateReading>,
     resized: Option<Duration>,
     printed: Duration,
+    /// When something was last typed.
+    typed: Duration,
     /// Whether the silence since then was already taken for something.
     silent: bool,
     exited: bool,
     worked: bool,
     /// When it was told that nobody knows what the agent does.
     told_unexplained: Option<Duration>,
+    typed_text: TypedText,
+    /// The line of a question in no program's own words that was answered and still stands there.
+    answered_generic: Option<String>,
 }
 
 impl ScreenSniffer {
@@ -94,10 +99,13 @@ impl ScreenSniffer {
             last: None,
             resized: None,
             printed: Duration::ZERO,
+            typed: Duration::ZERO,
             silent: false,
             exited: false,
             worked: false,
             told_unexplained: None,
+            typed_text: TypedText::Shown,
+            answered_generic: None,
         }
     }
 
@@ -162,10 +170,9 @@ impl ScreenSniffer {
         match signal {
             TerminalSignal::Title(title) => self.title_changed(title, now),
             TerminalSignal::Status(status) if self.rules.program_status => {
+                // A question that is over may stand on the screen for a moment, and is no other.
                 if status.state == ProgramState::Blocked {
                     self.questions.announced();
-                } else {
-                    self.questions.question_gone();
                 }
                 self.worked |= status.state == ProgramState::Working;
                 self.status = match status.state {
@@ -182,12 +189,8 @@ impl ScreenSniffer {
         let kind = told.as_ref().map(|(kind, _)| *kind);
         let before = self.title.as_ref().map(|told| told.value.0);
         self.worked |= kind == Some(MatchKind::Working);
-        if kind != before {
-            if kind.is_some_and(MatchKind::awaits) {
-                self.questions.announced();
-            } else if before.is_some_and(MatchKind::awaits) {
-                self.questions.question_gone();
-            }
+        if kind != before && kind.is_some_and(MatchKind::awaits) {
+            self.questions.announced();
         }
         self.title = told.map(|value| {
             let since = match &self.title {
@@ -208,12 +211,44 @@ impl ScreenSniffer {
     pub fn printed(&mut self, now: Duration) {
         self.printed = now;
         self.silent = false;
+        self.answered_generic = None;
+    }
+
+    /// The program has read the answer to what it asks, and has said nothing since. Where nothing
+    /// but the screen says that it asks, it does not any more until it says something.
+    pub fn was_answered(&mut self, now: Duration) {
+        if self.verdict.evidence.source == EvidenceSource::Generic {
+            self.answered_generic = Some(self.verdict.evidence.text.clone());
+            self.questions.question_gone();
+            self.adopt(StateReading { since: now, ..StateReading::unknown() }, now);
+        }
+    }
+
+    /// Whether the screen shows at this moment what counts as asked. What it shows instead may not
+    /// have lasted long enough to count.
+    pub fn shows_question(&self) -> bool {
+        self.last
+            .as_ref()
+            .is_some_and(|last| last.asks() && self.questions.is_shown(&self.rules, last))
     }
 
     /// Something was typed into the agent, by whomever.
     pub fn typed(&mut self, now: Duration) {
         self.questions.typed(now);
         self.errors.typed();
+        // Whoever looked has done something about it. If it is quiet again, they are told again.
+        self.told_unexplained = None;
+        self.typed = now;
+    }
+
+    pub fn typed_text(&self) -> TypedText {
+        self.typed_text
+    }
+
+    /// The terminal does this with what is typed from now on. Whether that changes the verdict
+    /// shows at the next look.
+    pub fn set_typed_text(&mut self, typed: TypedText) {
+        self.typed_text = typed;
     }
 
     pub fn resized(&mut self, now: Duration) {
@@ -234,7 +269,7 @@ impl ScreenSniffer {
         if self.exited {
             return false;
         }
-        let view = view.answered(self.questions.answered_line());
+        let view = view.answered(self.questions.answered_line()).with_typed(self.typed_text);
         self.errors.set_lines(self.rules.lines_of(&view, MatchKind::Error));
         let mut reading = StateReading::take(
             &self.rules,
@@ -243,6 +278,12 @@ impl ScreenSniffer {
             self.title.as_ref(),
             &self.errors,
         );
+        if reading.source == EvidenceSource::Generic
+            && self.answered_generic.as_ref() == Some(&reading.text)
+        {
+            reading = StateReading::unknown();
+        }
+        reading.action.truncated |= hides_lines(&reading.excerpt);
         reading.since = match &self.last {
             Some(last) if last.same_as(&reading) => last.since,
             _ => reading.told_at.unwrap_or(now),
@@ -287,7 +328,9 @@ impl ScreenSniffer {
         let since = Duration::from_millis(self.verdict.evidence.since);
         match self.verdict.state {
             _ if self.told_unexplained.is_some() || self.exited => None,
-            AgentState::Unknown => Some(self.printed.max(since) + UNEXPLAINED_AFTER),
+            AgentState::Unknown => {
+                Some(self.printed.max(since).max(self.typed) + UNEXPLAINED_AFTER)
+            }
             AgentState::Starting => Some(since + START_LIMIT),
             _ => None,
         }

@@ -1,6 +1,7 @@
 //! A small typed client: over the daemon's socket, over TCP with a token, or over any byte stream.
 
 mod events;
+mod outputs;
 mod terminal;
 #[cfg(test)]
 mod tests;

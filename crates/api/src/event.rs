@@ -93,7 +93,8 @@ pub struct PostEvent {
     /// Posting the same id again is the same event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The folder whose grimoires it may start: an absolute path.
+    /// The folder whose grimoires it may start, and in which they run: an absolute path. Without it,
+    /// the daemon's workspace, so that no project's own grimoire is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
 }

@@ -4,6 +4,17 @@
 //! [`problem`] is how everything that goes wrong is told. [`route`] lists every route, and
 //! [`openapi`] makes the published document from that list and from the types themselves.
 //! With the feature `client` there is a small typed client over the daemon's socket or over TCP.
+//!
+//! ```
+//! use coven_api::workflow::StartWorkflow;
+//!
+//! let start = StartWorkflow { grimoire: Some("demo".to_owned()), ..StartWorkflow::default() };
+//! assert_eq!(serde_json::to_string(&start)?, r#"{"grimoire":"demo"}"#);
+//!
+//! let refused = coven_api::ApiProblem::new(coven_api::ProblemCode::NotLive, "it has ended");
+//! assert_eq!(refused.code, coven_api::ProblemCode::NotLive);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 #![warn(missing_docs)]
 

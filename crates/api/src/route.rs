@@ -25,7 +25,8 @@ use crate::task::{
     TaskTranscript, TypeRequest, TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
-    ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
+    ActionRequest, ListQuery, SessionOutputs, StartWorkflow, StartedSession, WorkflowDetails,
+    WorkflowPage,
 };
 
 /// The HTTP method of a route.
@@ -276,6 +277,9 @@ pub const ROUTES: &[ApiRoute] = &[
         .or(&[ProblemCode::NotOwned, ProblemCode::BadBaseDir, ProblemCode::BadInput]),
     get("/workflows/{id}", "getWorkflow", "Everything about a session")
         .gives::<WorkflowDetails>()
+        .or(WORKFLOW_PROBLEMS),
+    get("/workflows/{id}/outputs", "getOutputs", "What the steps of a session gave, whole")
+        .gives::<SessionOutputs>()
         .or(WORKFLOW_PROBLEMS),
     ApiRoute {
         method: HttpMethod::Delete,

@@ -208,6 +208,9 @@ pub struct TypeRequest {
 pub struct TypeResponse {
     /// Whether it arrived. A message that did not yet is typed as soon as the agent takes it.
     pub delivered: bool,
+    /// Whether the agent has not started yet, because as many agents run as may at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
 }
 
 /// A size of a terminal.

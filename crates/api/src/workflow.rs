@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coven_model::event::SessionCause;
 use coven_model::{
     AgentMode, AgentVerdict, AutoAnswer, Intervention, OrchestratorState, PermissionLevel,
     PlanView, SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
@@ -33,7 +34,8 @@ pub struct StartWorkflow {
     /// What the run is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// The folder it runs in: an absolute path. The daemon's own default otherwise.
+    /// The folder it runs in and whose `.coven/sessions` keeps it: an absolute path. Without it, the
+    /// daemon's workspace (`$XDG_DATA_HOME/coven/workspace`), not the caller's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
     /// The environment its jobs get: that of the caller. Without it they get the daemon's.
@@ -104,6 +106,12 @@ pub struct StartedSession {
     /// Whether an earlier request with the same idempotency key had made it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
+    /// What else has to be said, such as that the folder's `.coven` had been deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why it could not begin yet: its disk is full. It begins as soon as there is room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for_disk: Option<String>,
 }
 
 /// What `GET /workflows` takes.
@@ -154,6 +162,13 @@ pub struct WorkflowItem {
     pub id: SessionId,
     /// The readable name of the session, such as `brisk-otter`.
     pub name: String,
+    /// The name of the workflow that it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grimoire: Option<String>,
+    /// The event that started it, and the session whose event it was; nothing for what a person or
+    /// a program started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<SessionCause>,
     /// What it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
@@ -171,6 +186,9 @@ pub struct WorkflowItem {
     pub waiting: u32,
     /// How many of its jobs run now.
     pub running: u32,
+    /// How many of its jobs wait for a slot, because as many jobs run as may at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub queued: u32,
     /// Whether agents of it were left alive on purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
@@ -184,6 +202,15 @@ pub struct WorkflowItem {
     /// An agent that tries to reach its model again, and why: `build: retrying 7 of 10: 500`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retrying: Option<String>,
+    /// Why nothing of it can be recorded at the moment, such as a full disk. It goes on as soon as
+    /// its disk takes it, and what was asked of it meanwhile happens then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for_disk: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Everything about a session.
@@ -207,6 +234,38 @@ pub struct WorkflowDetails {
     pub interventions: Vec<Intervention>,
 }
 
+/// What the steps of a session gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionOutputs {
+    /// The id of the session.
+    pub id: SessionId,
+    /// The readable name of the session, such as `brisk-otter`.
+    pub name: String,
+    /// Where the run stands.
+    pub status: WorkflowStatus,
+    /// Its steps, in the order of the plan.
+    pub steps: Vec<StepResult>,
+}
+
+/// What one step gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepResult {
+    /// The name of the step.
+    pub step: String,
+    /// `pending`, `running`, `blocked`, `completed`, `failed` or `skipped`.
+    pub status: String,
+    /// The variable that later steps know the output by, where the step names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// The whole output, however large; null where there is none.
+    pub output: Value,
+    /// What went wrong, if it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// A task of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -227,6 +286,9 @@ pub struct TaskItem {
     pub mode: AgentMode,
     /// Whether its process is followed now.
     pub live: bool,
+    /// Whether its process is not started yet, because as many jobs run as may at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// What its agent is doing, and why we think so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<AgentVerdict>,

@@ -49,9 +49,15 @@ pub(crate) enum Command {
         /// Begin with everything known about another type.
         #[arg(long, value_name = "TYPE")]
         from: Option<String>,
-        /// Write it to `.coven/adapters` of this folder instead of your own configuration.
+        /// Write it to your own configuration instead of `.coven/adapters` of this folder.
         #[arg(long)]
+        user: bool,
+        /// What is so without --user.
+        #[arg(long, hide = true, conflicts_with = "user")]
         project: bool,
+        /// Print where it is as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Show what an agent was doing, from a recording of its terminal (asciicast v2).
     Replay {
@@ -84,7 +90,9 @@ pub(crate) fn run(command: Command) -> Result {
         Command::Ls { json } => list::run(json),
         Command::Show { kind, json, source } => show::run(&kind, json, source),
         Command::Check { what, json } => check::run(&what, json),
-        Command::New { kind, from, project } => new::run(&kind, from.as_deref(), project),
+        Command::New { kind, from, user, json, project: _ } => {
+            new::run(&kind, from.as_deref(), user, json)
+        }
         Command::Replay { kind, file, json, config } => {
             replay::run(&kind, &file, json, config.as_deref())
         }

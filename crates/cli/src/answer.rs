@@ -1,8 +1,10 @@
 //! `coven answer`, `approve` and `deny`: deciding what waits.
 
+use std::io::IsTerminal;
+
 use coven_api::ApiClient;
 use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
-use coven_model::{ContentDigest, InterventionChoice, InterventionKind, MenuEntry};
+use coven_model::{ContentDigest, Intervention, InterventionChoice, InterventionKind, MenuEntry};
 use coven_notation::near;
 use serde_json::json;
 
@@ -87,7 +89,14 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
         let decision = match entry(&item, word).filter(|_| arguments.text.is_none()) {
             Some(id) => Decision::new(InterventionChoice::Answer, Some(id)),
-            None => Decision::new(choice(&item, word)?, typed_text(arguments.text)?),
+            None if is_sentence(&item, word, arguments.text.as_deref()) => {
+                Decision::new(InterventionChoice::Answer, Some(word.clone()))
+            }
+            None => {
+                let choice = choice(&item, word)?;
+                let text = typed_text(arguments.text, choice, &item.intervention)?;
+                Decision::new(choice, text)
+            }
         };
         decide(&client, &item, decision, &arguments.which).await
     })
@@ -180,6 +189,13 @@ fn entry(item: &InterventionItem, word: &str) -> Option<String> {
 }
 
 /// The choice that a word means.
+/// Whether several words stand where a choice would: they are the answer.
+fn is_sentence(item: &InterventionItem, words: &str, text: Option<&str>) -> bool {
+    text.is_none()
+        && words.trim().contains(char::is_whitespace)
+        && item.intervention.options.contains(&InterventionChoice::Answer)
+}
+
 fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
     let options: Vec<&str> =
         item.intervention.options.iter().map(|choice| choice.as_str()).collect();
@@ -277,8 +293,9 @@ async fn decide(
             .hint(format!("look at it and answer there: coven attach {}", item.workflow_name)));
     }
     if text.is_none() && question::text(choice) == TextRequirement::Needed {
+        let text = if asked.secret { "-   # reads it from standard input" } else { "\"TEXT\"" };
         return Err(CommandFailure::usage(format!("`{choice}` needs a text"))
-            .hint(format!("coven answer {} {choice} \"TEXT\"", item.workflow_name)));
+            .hint(format!("coven answer {} {choice} {text}", item.workflow_name)));
     }
     if text.is_some() && question::text(choice) == TextRequirement::None {
         return Err(CommandFailure::usage(format!("`{choice}` takes no text")));
@@ -291,6 +308,7 @@ async fn decide(
     let is_chosen = |entry: &&MenuEntry| text.as_ref() == Some(&entry.id);
     let done = match asked.entries.iter().find(is_chosen) {
         Some(entry) => format!("chosen {}", output::one_line(&entry.to_string())),
+        None if choice == InterventionChoice::Answer => "answered".to_owned(),
         None => question::words(choice).to_owned(),
     };
     let rule = show_first(item, choice, save).await?;
@@ -321,14 +339,29 @@ async fn decide(
 }
 
 /// A text that is `-` comes from the input, where neither the history of a shell nor a list of
-/// processes has it.
-fn typed_text(text: Option<String>) -> Result<Option<String>> {
-    if text.as_deref() != Some("-") {
+/// processes has it. A secret that was not given is asked for, and not shown.
+fn typed_text(
+    text: Option<String>,
+    choice: InterventionChoice,
+    asked: &Intervention,
+) -> Result<Option<String>> {
+    let is_asked_for = asked.secret
+        && choice == InterventionChoice::Answer
+        && text.is_none()
+        && tty::is_interactive();
+    if text.as_deref() != Some("-") && !is_asked_for {
         return Ok(text);
     }
-    let mut line = String::new();
-    std::io::stdin().read_line(&mut line).map_err(|error| {
+    let failed = |error: std::io::Error| {
         CommandFailure::failed(format!("cannot read the text from the input: {error}"))
-    })?;
-    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
+    };
+    let mut line = String::new();
+    if asked.secret && std::io::stdin().is_terminal() {
+        output::ask!("What is typed is not shown: ");
+        line = tty::read_hidden_line().map_err(failed)?;
+        output::say!("");
+    } else {
+        std::io::stdin().read_line(&mut line).map_err(failed)?;
+    }
+    Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
 }

@@ -5,7 +5,6 @@ mod viewer_terminal;
 
 use coven_api::attach::{AttachQuery, FromDaemon, FromViewer};
 use coven_api::client::{FromTerminal, StreamedEvent, TerminalConnection};
-use coven_api::workflow::TaskItem;
 use coven_api::{ApiClient, ProblemCode};
 use coven_model::{AgentMode, SessionId, TaskStatus};
 
@@ -16,7 +15,7 @@ use self::viewer_terminal::ViewerTerminal;
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
-use crate::find::{self, SessionTarget, TaskFilter};
+use crate::find::{self, SessionTarget};
 use crate::signals::{SignalEvent, SignalListener};
 use crate::tty::{KeyMode, TerminalKeyboard};
 use crate::{mirror, output, tty};
@@ -31,6 +30,7 @@ const MAX_ATTACH_TRIES: u32 = 100;
 /// What `coven attach` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  coven attach                          the newest session of this folder
   coven attach brisk-otter              its only agent on a terminal
   coven attach brisk-otter/build.3      this one
   coven attach brisk-otter --read-only  only look
@@ -38,8 +38,8 @@ const MAX_ATTACH_TRIES: u32 = 100;
 Keys: Ctrl-] d leaves the agent alone and comes back here, Ctrl-] t takes the keyboard from
 the viewer that has it, Ctrl-] Ctrl-] types Ctrl-]. Everything else goes to the agent.")]
 pub(crate) struct Arguments {
-    /// The session, or the task whose terminal is attached.
-    #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
+    /// The session, or the task whose terminal is attached; the newest of this folder unless said.
+    #[arg(value_name = "NAME[/TASK]", default_value = find::NEWEST, add = crate::complete::terminals())]
     target: SessionTarget,
     /// Only look; nothing that is typed reaches the agent.
     #[arg(short, long)]
@@ -90,7 +90,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     needs_terminal()?;
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
+        let (workflow, task) =
+            find::terminal_or_starting(&client, &arguments.target, |task| !task.queued).await?;
         let name = format!("{}/{}", workflow.item.name, task.id);
         if task.live && task.mode == AgentMode::Headless {
             return Err(CommandFailure::failed(format!("{name} runs without a terminal"))
@@ -103,16 +104,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             take: arguments.take,
             prefix: arguments.detach_key,
         };
-        let seen = match through(&client, &view, options).await? {
-            AttachEnd::Lost => again(&view, options).await?,
-            seen => seen,
+        let seen = match through(&client, &view, options).await {
+            Ok(AttachEnd::Lost) => again(&view, options).await?,
+            Err(failure) if !task.live && is_not_yet(&failure) => again(&view, options).await?,
+            seen => seen?,
         };
         tell(&view, &seen);
         Ok(())
     })
 }
 
-/// Comes back to an agent whose daemon died: the next one takes it up.
+/// Comes to an agent that is just being started, or back to one whose daemon died: the next daemon
+/// takes it up.
 pub(crate) async fn again(view: &TerminalView, options: Options) -> Result<AttachEnd> {
     let (mut tries, mut pause) = (0, interval(ATTACH_RETRY_INTERVAL));
     loop {
@@ -136,6 +139,9 @@ fn is_not_yet(failure: &CommandFailure) -> bool {
 
 /// Only a terminal can show a terminal.
 pub(crate) fn needs_terminal() -> Result {
+    tty::refuse_dumb(
+        "coven show NAME/TASK shows its screen, coven send NAME/TASK TEXT types to it",
+    )?;
     if tty::is_interactive() {
         return Ok(());
     }
@@ -173,10 +179,19 @@ pub(crate) async fn when_ready(
     options: Options,
 ) -> Result<AttachEnd> {
     let mut events = EventPump::session(client, id, None);
+    let mut told = false;
     loop {
         match through(client, view, options).await {
             Err(failure) if is_not_yet(&failure) => {
-                not_failed(client, id, view).await?;
+                let queued = not_failed(client, id, view).await?;
+                if queued && !told {
+                    told = true;
+                    output::say!(
+                        "{} waits for a slot, because as many agents run as may at once; it is \
+                         shown when it has started (Ctrl-C leaves it alone)",
+                        view.name
+                    );
+                }
                 match events.next().await? {
                     Some(StreamedEvent::End) | None => return Err(failure),
                     Some(_) => {}
@@ -187,12 +202,15 @@ pub(crate) async fn when_ready(
     }
 }
 
-/// An agent that could not be started is not waited for.
-async fn not_failed(client: &ApiClient, id: &SessionId, view: &TerminalView) -> Result {
+/// An agent that could not be started is not waited for. Says whether it waits for a slot.
+async fn not_failed(client: &ApiClient, id: &SessionId, view: &TerminalView) -> Result<bool> {
     let workflow = client.workflow(id.as_str()).await?;
-    let failed =
-        |task: &&TaskItem| task.id.as_str() == view.task && task.status == TaskStatus::Error;
-    let Some(task) = workflow.tasks.iter().find(failed) else { return Ok(()) };
+    let Some(task) = workflow.tasks.iter().find(|task| task.id.as_str() == view.task) else {
+        return Ok(false);
+    };
+    if task.status != TaskStatus::Error {
+        return Ok(task.queued);
+    }
     let message = format!("{} could not be started: {}", view.name, output::one_line(&task.note));
     let name = &workflow.item.name;
     Err(CommandFailure::failed(message).hint(format!("coven retry {name}, or coven cancel {name}")))

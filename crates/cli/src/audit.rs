@@ -2,25 +2,33 @@
 //!
 //! `facts` counts what the journal says: every step once, every question decided once, every
 //! attempt ended once, nothing after the end. `remains` looks at what attempts left behind:
-//! outcomes, tapes with every byte, and no process.
+//! outcomes, tapes with every byte, and no process. `states` reads from tapes what agents did, and
+//! `attention` looks whether each that waited had somebody to wait for.
 
+mod attention;
 mod facts;
 mod remains;
+mod states;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use coven_daemon::ServiceConfig;
 use coven_model::{SessionEvent, SessionId};
+use coven_store::index::ResolveError;
 use coven_store::journal::{OpenError, SignedExtent};
 use coven_store::seal::{KeyError, PublicKey};
 use coven_store::session::ReadOnlySession;
-use coven_store::{BaseDir, Index, JournalRecord, Registered, SealKey, SessionAuthority};
+use coven_store::{
+    BaseDir, Index, JournalRecord, Registered, SealKey, SessionAuthority, SessionEntry,
+};
 use serde_json::json;
 
+use self::attention::UnheardAgent;
 use self::facts::JournalSummary;
 use crate::failure::{CommandFailure, Result};
-use crate::{folders, output};
+use crate::progress::ProgressLine;
+use crate::{find, folders, output};
 
 /// What `coven audit` takes.
 #[derive(clap::Args)]
@@ -29,8 +37,9 @@ use crate::{folders, output};
   coven audit brisk-otter        one of them
   coven audit -C ../other --json
 
-It reads journals and tapes itself and asks neither the daemon nor the engine. Exit code 1 says
-that something was found.")]
+It reads journals and tapes itself and asks neither the daemon nor the engine. It also looks for
+agents that waited for an answer, or did something unknown for too long, while nobody was asked.
+Time without a daemon does not count. Exit code 1 says that something was found.")]
 pub(crate) struct Arguments {
     /// Only these sessions: ids, beginnings of ids, or names.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
@@ -60,6 +69,8 @@ struct SessionAudit {
     foreign: bool,
     /// Up to which fact it is signed, if a public key was given.
     signed: Option<SignedExtent>,
+    /// Agents that waited while nobody was asked.
+    unheard: Vec<UnheardAgent>,
     findings: Vec<String>,
 }
 
@@ -72,8 +83,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     };
     let owner = SessionOwner::find(&base)?;
     let ids = wanted(&base, &owner, &arguments.sessions, &path)?;
-    let reports: Vec<SessionAudit> =
-        ids.iter().map(|id| audit(&base, &owner, arguments.public_key.as_ref(), id)).collect();
+    let mut progress = AuditProgress { line: ProgressLine::new(), place: 0, total: ids.len() };
+    let mut reports = Vec::with_capacity(ids.len());
+    for id in &ids {
+        progress.place += 1;
+        reports.push(audit(&base, &owner, arguments.public_key.as_ref(), id, &mut progress));
+    }
+    drop(progress);
     if arguments.json {
         as_json(&reports)?;
     } else {
@@ -83,6 +99,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         Ok(())
     } else {
         Err(CommandFailure::told())
+    }
+}
+
+/// How far an audit is: journals can be hundreds of megabytes.
+struct AuditProgress {
+    line: ProgressLine,
+    /// Which session it is at, from 1.
+    place: usize,
+    total: usize,
+}
+
+impl AuditProgress {
+    fn tell(&mut self, name: &str, words: impl FnOnce() -> String) {
+        let (place, total) = (self.place, self.total);
+        self.line.tell(|| format!("session {place} of {total}, {name}: {}", words()));
     }
 }
 
@@ -138,7 +169,7 @@ fn wanted(
     }
     let index = Index::load(base, owner.registered.folder(), |id| owner.owns(id))
         .map_err(CommandFailure::failed)?;
-    let find = |name: &String| match index.resolve(name) {
+    let find = |name: &String| match resolve(&index, name) {
         Ok(entry) => Ok(entry.id.clone()),
         Err(error) => Err(CommandFailure::failed(error)
             .hint(format!("looked for in {}; another folder with -C", path.display()))),
@@ -146,11 +177,39 @@ fn wanted(
     names.iter().map(find).collect()
 }
 
+/// The session that is meant, as other commands understand names; here the index is all there is.
+fn resolve<'a>(
+    index: &'a Index,
+    name: &str,
+) -> std::result::Result<&'a SessionEntry, ResolveError> {
+    let begins = |entry: &&SessionEntry| entry.name.starts_with(name) && !entry.foreign;
+    match index.resolve(name) {
+        Err(unknown @ ResolveError::Unknown { .. }) => {
+            let own = || index.entries().filter(|entry| !entry.foreign);
+            if name == find::NEWEST {
+                return own().next_back().or_else(|| index.entries().next_back()).ok_or(unknown);
+            }
+            let found: Vec<&SessionEntry> = own().filter(begins).collect();
+            match found.as_slice() {
+                [] => Err(unknown),
+                [only] => Ok(only),
+                several => {
+                    let one = |entry: &&SessionEntry| (entry.id.clone(), entry.name.clone());
+                    let candidates = several.iter().map(one).collect();
+                    Err(ResolveError::Ambiguous { text: name.to_owned(), candidates })
+                }
+            }
+        }
+        found => found,
+    }
+}
+
 fn audit(
     base: &BaseDir,
     owner: &SessionOwner,
     public_key: Option<&PublicKey>,
     id: &SessionId,
+    progress: &mut AuditProgress,
 ) -> SessionAudit {
     let mut report = SessionAudit {
         id: id.clone(),
@@ -161,6 +220,7 @@ fn audit(
         bytes: 0,
         foreign: !owner.owns(id),
         signed: None,
+        unheard: Vec::new(),
         findings: Vec::new(),
     };
     let look = match owner.open(base, id) {
@@ -176,7 +236,7 @@ fn audit(
             Err(error) => report.findings.push(format!("its signatures do not hold: {error}")),
         }
     }
-    let records = read(&look, &mut report);
+    let records = read(&look, &mut report, progress);
     report.facts = records.len();
     let told = facts::check(id, &records, &mut report.findings);
     report.name = told.name.clone().unwrap_or(report.name);
@@ -184,8 +244,13 @@ fn audit(
     if let Some(extent) = report.signed {
         report.findings.extend(unsigned(extent, told.status.is_final()));
     }
+    progress.tell(&report.name, || format!("{} facts, now its attempts", records.len()));
     view(&look, &told, records.len(), &mut report.findings);
     remains::check(&look, &told, &mut report);
+    let now = output::now();
+    let tapes = attention::tapes(&look, &records, &told, now);
+    report.unheard = attention::unheard(&records, &tapes, now);
+    report.findings.extend(report.unheard.iter().map(UnheardAgent::line));
     report
 }
 
@@ -202,7 +267,11 @@ fn unsigned(extent: SignedExtent, is_over: bool) -> Option<String> {
 }
 
 /// The journal, as far as it can be read.
-fn read(look: &ReadOnlySession, report: &mut SessionAudit) -> Vec<JournalRecord<SessionEvent>> {
+fn read(
+    look: &ReadOnlySession,
+    report: &mut SessionAudit,
+    progress: &mut AuditProgress,
+) -> Vec<JournalRecord<SessionEvent>> {
     let mut records = Vec::new();
     let mut reader = match look.reader() {
         Ok(reader) => reader,
@@ -215,7 +284,10 @@ fn read(look: &ReadOnlySession, report: &mut SessionAudit) -> Vec<JournalRecord<
         Ok(all) => {
             for record in all {
                 match record {
-                    Ok(record) => records.push(record),
+                    Ok(record) => {
+                        records.push(record);
+                        progress.tell(&report.name, || format!("{} facts", records.len()));
+                    }
                     Err(error) => {
                         report
                             .findings
@@ -273,6 +345,7 @@ fn as_json(reports: &[SessionAudit]) -> Result {
             "foreign": report.foreign,
             "signedFacts": report.signed.map(|extent| extent.signed),
             "ok": report.findings.is_empty(),
+            "unheard": report.unheard.iter().map(UnheardAgent::json).collect::<Vec<_>>(),
             "findings": report.findings,
         })
     };

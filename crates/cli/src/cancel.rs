@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Do not wait until its agents are gone.
     #[arg(long)]
     no_wait: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -31,6 +34,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         for session in &arguments.sessions {
             let workflow = find::own_workflow(&client, session).await?;
             let (id, name) = (&workflow.item.id, &workflow.item.name);
+            if workflow.item.status.is_final() && arguments.json {
+                output::json_line(&workflow.item)?;
+                continue;
+            }
             if workflow.item.status.is_final() {
                 output::line(&format!("{name} is {} already", workflow.item.status))?;
                 continue;
@@ -38,12 +45,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let mut events = EventPump::session(&client, id, None);
             let wish = ActionRequest { why: arguments.why.clone(), env: None };
             let mut now = client.cancel(id.as_str(), &wish).await?;
-            while !arguments.no_wait && !now.item.status.is_final() {
+            while !arguments.no_wait
+                && !now.item.status.is_final()
+                && now.item.waits_for_disk.is_none()
+            {
                 let last = matches!(events.next().await?, Some(StreamedEvent::End) | None);
                 now = client.workflow(id.as_str()).await?;
                 if last {
                     break;
                 }
+            }
+            if arguments.json {
+                output::json_line(&now.item)?;
+                continue;
+            }
+            if let Some(problem) = now.item.waits_for_disk.filter(|_| !now.item.status.is_final()) {
+                output::line(&format!("{name} is being cancelled"))?;
+                output::say!("note: it {}", output::one_line(&problem));
+                continue;
             }
             output::line(&format!("{name} is {}", now.item.status))?;
         }

@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{self, Result};
+use crate::output::PutText;
 use crate::{
     adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, device, doctor,
     events, explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key, logs, ls,
-    man, new, open, play, policy, resume, retry, rm, run, schema, send, show, stop, trust, ui,
-    wait,
+    man, new, open, play, policy, results, resume, retry, rm, run, schema, send, show, stop, trust,
+    ui, wait,
 };
 
 /// Runs teams of AI coding CLIs on your own machine.
@@ -21,7 +22,8 @@ use crate::{
 #[command(
     name = "coven",
     version,
-    after_help = "Sessions are called by their name (brisk-otter), their id or its beginning; a task is NAME/TASK.
+    after_help = "Sessions are called by their name (brisk-otter) or id, or by the beginning of one, first in the
+folder you are in; @ is the newest there. A task is NAME/TASK.
 Exit codes: 0 done, 1 failed, 2 usage, 3 blocked, 4 cancelled, 5 daemon unreachable,
 124 time was up, 130 interrupted.
 
@@ -30,6 +32,54 @@ Start here: coven run demo"
 pub(crate) struct CovenCli {
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+/// The verbs by what people want to do. Each is in one group; a test holds them against the verbs
+/// there are.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Start", &["run", "new", "init"]),
+    (
+        "Look",
+        &["ls", "show", "output", "logs", "events", "attach", "play", "wait", "explain", "ui"],
+    ),
+    ("Answer", &["inbox", "answer", "approve", "deny", "send", "finish"]),
+    (
+        "Repair",
+        &["interrupt", "stop", "cancel", "resume", "retry", "rm", "doctor", "audit", "daemon"],
+    ),
+    ("Write", &["grimoire", "adapter", "policy", "schema"]),
+    ("Set up", &["trust", "open", "import", "key", "device", "completions"]),
+];
+
+/// The command line. Its help lists the verbs in groups, which clap cannot do.
+pub(crate) fn cli() -> clap::Command {
+    let command = CovenCli::command();
+    let groups = groups(&command);
+    command.help_template(format!(
+        "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n\
+         {{options}}{{after-help}}"
+    ))
+}
+
+fn groups(command: &clap::Command) -> String {
+    let widest = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter()).map(|verb| verb.len()).max();
+    let widest = widest.unwrap_or(0);
+    let mut text = String::new();
+    for (head, verbs) in GROUPS {
+        text.put(format!("\n{head}:\n"));
+        for verb in verbs {
+            let Some(found) = command.find_subcommand(verb) else { continue };
+            let about = found.get_about().map(ToString::to_string).unwrap_or_default();
+            let aliases: Vec<&str> = found.get_visible_aliases().collect();
+            let also = if aliases.is_empty() {
+                String::new()
+            } else {
+                format!(" (also: {})", aliases.join(", "))
+            };
+            text.put(format!("  {verb:<widest$}  {about}{also}\n"));
+        }
+    }
+    text
 }
 
 #[derive(Subcommand)]
@@ -56,6 +106,8 @@ enum Command {
     Send(send::Arguments),
     /// Show what tasks printed.
     Logs(logs::Arguments),
+    /// Print what the steps of a run gave.
+    Output(results::Arguments),
     /// Wait until a session is over, idle, or waits for a person.
     Wait(wait::Arguments),
     /// Say that a task is done.
@@ -89,7 +141,7 @@ enum Command {
     /// Agree to what a folder's `.coven/` brings along.
     Trust(trust::Arguments),
     /// Look at grimoires, which are workflows that people write.
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "workflow")]
     Grimoire(grimoire::Command),
     /// Look at adapters, which say how to start, read, answer and stop an agent CLI.
     #[command(subcommand)]
@@ -138,13 +190,14 @@ fn dispatch(command: Command) -> Result {
         Command::New(arguments) => new::run(arguments),
         Command::Ls(arguments) => ls::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
-        Command::Inbox(arguments) => inbox::run(arguments),
+        Command::Inbox(arguments) => inbox::run(&arguments),
         Command::Answer(arguments) => answer::answer(arguments),
         Command::Approve(arguments) => answer::approve(&arguments),
         Command::Deny(arguments) => answer::deny(arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Send(arguments) => send::run(arguments),
         Command::Logs(arguments) => logs::run(&arguments),
+        Command::Output(arguments) => results::run(&arguments),
         Command::Wait(arguments) => wait::run(&arguments),
         Command::Finish(arguments) => finish::run(&arguments),
         Command::Interrupt(arguments) => interrupt::run(&arguments),
@@ -174,5 +227,22 @@ fn dispatch(command: Command) -> Result {
         Command::Man(arguments) => man::run(&arguments),
         // These two are programs of their own and never come here.
         Command::DemoAgent(_) | Command::Hold(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_is_in_one_group() {
+        let command = CovenCli::command();
+        let there = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+        let mut there: Vec<&str> = there.map(clap::Command::get_name).collect();
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied()).collect();
+        there.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, there);
     }
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::connect::{self, block_on};
 use crate::failure::CommandFailure;
-use crate::{folders, output, question};
+use crate::{find, folders, output, question};
 
 /// How long the shell is held up at most.
 const COMPLETION_TIMEOUT: Duration = Duration::from_millis(500);
@@ -119,7 +119,7 @@ fn targets(
             return Ok(all.into_iter().filter(begins).collect());
         };
         let Some((client, _)) = connect::running().await? else { return Ok(Vec::new()) };
-        let workflow = client.workflow(session).await?;
+        let workflow = find::workflow(&client, session).await?;
         let tasks = workflow.tasks.iter().filter(|task| wanted(task));
         let all = tasks.map(|task| candidate(format!("{session}/{}", task.id), &task.adapter));
         let begins =

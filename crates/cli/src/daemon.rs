@@ -15,7 +15,11 @@ use crate::failure::Result;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Start the daemon, if it does not run.
-    Start,
+    Start {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Stop the daemon. Agents go on, and the next daemon takes them up again.
     #[command(
         after_help = "Examples:\n  coven daemon stop            agents go on\n  coven daemon stop --agents   runs are cancelled and their agents stopped"
@@ -24,6 +28,9 @@ pub(crate) enum Command {
         /// Cancel all runs and stop their agents too.
         #[arg(long)]
         agents: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Say whether it runs, since when, and what it does.
     Status {
@@ -57,8 +64,8 @@ pub(crate) enum Command {
 
 pub(crate) fn run(command: &Command) -> Result {
     match command {
-        Command::Start => block_on(start::run()),
-        Command::Stop { agents } => block_on(stop::run(*agents)),
+        Command::Start { json } => block_on(start::run(*json)),
+        Command::Stop { agents, json } => block_on(stop::run(*agents, *json)),
         Command::Status { json } => block_on(status::run(*json)),
         Command::Logs { follow, lines } => block_on(logs::run(*follow, *lines)),
         Command::Run { port, no_tcp, detached } => run::run(*port, *no_tcp, *detached),

@@ -29,6 +29,9 @@ reads everything, `answer` also decides and types, `full` does everything that a
         /// Print a token for a program instead of an address for a browser.
         #[arg(long)]
         token: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// List the devices.
     Ls {
@@ -40,6 +43,9 @@ reads everything, `answer` also decides and types, `full` does everything that a
     Rm {
         /// Its name.
         name: String,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -66,8 +72,10 @@ impl From<RoleArgument> for DeviceRole {
 
 pub(crate) fn run(command: &Command) -> Result {
     match command {
-        Command::Add { name, role, token } => block_on(add::run(name, (*role).into(), *token)),
+        Command::Add { name, role, token, json } => {
+            block_on(add::run(name, (*role).into(), *token, *json))
+        }
         Command::Ls { json } => block_on(ls::run(*json)),
-        Command::Rm { name } => block_on(rm::run(name)),
+        Command::Rm { name, json } => block_on(rm::run(name, *json)),
     }
 }

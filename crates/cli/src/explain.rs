@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             return output::as_json(&why);
         }
         let paint = output::paint();
-        let doing = why.verdict.as_ref().map_or_else(|| task.status.to_string(), tree::doing_words);
+        let doing = why.verdict.as_ref().map_or_else(|| tree::task_words(&task), tree::doing_words);
         let since = why.since.map_or_else(String::new, |since| {
             format!(" for {}", output::ago(since, output::now()))
         });

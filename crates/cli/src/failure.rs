@@ -47,6 +47,8 @@ pub(crate) struct CommandFailure {
     code: FailureCode,
     message: String,
     hint: Option<String>,
+    /// The problem it is, where this program found it and not the daemon.
+    found: Option<ProblemCode>,
     problem: Option<Box<ApiProblem>>,
 }
 
@@ -54,11 +56,16 @@ pub(crate) type Result<T = ()> = std::result::Result<T, CommandFailure>;
 
 impl CommandFailure {
     pub(crate) fn new(code: FailureCode, message: impl Display) -> Self {
-        Self { code, message: message.to_string(), hint: None, problem: None }
+        Self { code, message: message.to_string(), hint: None, found: None, problem: None }
     }
 
     pub(crate) fn failed(message: impl Display) -> Self {
         Self::new(FailureCode::Failed, message)
+    }
+
+    /// What was named is not there: the same problem that the daemon would tell.
+    pub(crate) fn not_found(what: ProblemCode, message: impl Display) -> Self {
+        Self { found: Some(what), ..Self::failed(message) }
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {
@@ -96,7 +103,7 @@ impl CommandFailure {
 
     /// Whether the daemon says exactly this.
     pub(crate) fn is(&self, code: ProblemCode) -> bool {
-        self.problem().is_some_and(|problem| problem.code == code)
+        self.problem().map(|problem| problem.code).or(self.found) == Some(code)
     }
 
     /// Whether the daemon cannot be reached.
@@ -110,7 +117,8 @@ impl CommandFailure {
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let code = self.problem().map_or(self.code.as_str(), |problem| problem.code.as_str());
+        let told = self.problem().map(|problem| problem.code).or(self.found);
+        let code = told.map_or(self.code.as_str(), ProblemCode::as_str);
         let mut error = json!({"code": code, "message": self.message, "exit": self.code as u8});
         if let Some(hint) = &self.hint {
             error["hint"] = json!(hint);
@@ -157,7 +165,7 @@ impl From<ApiProblem> for CommandFailure {
         let hint = hint(&problem).map(str::to_owned).or_else(|| problem.hint.clone());
         let message = printable(&problem.detail);
         let hint = hint.map(|hint| printable(&hint));
-        Self { code, message, hint, problem: Some(Box::new(problem)) }
+        Self { code, message, hint, found: None, problem: Some(Box::new(problem)) }
     }
 }
 

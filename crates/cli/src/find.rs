@@ -1,4 +1,7 @@
-//! Resolves `brisk-otter`, `brisk-otter/build.3`, or the beginning of an id to a session or task.
+//! Resolves `brisk-otter`, `brisk-otter/build.3`, `@`, or the beginning of a name or id to a session
+//! or task.
+
+mod session;
 
 use std::str::FromStr;
 
@@ -6,9 +9,12 @@ use coven_api::workflow::{ListQuery, TaskItem, WorkflowDetails};
 use coven_api::{ApiClient, ProblemCode};
 use coven_model::AgentMode;
 use coven_notation::near;
+use serde_json::{Value, json};
 
 use crate::failure::{CommandFailure, Result};
 use crate::output;
+
+pub(crate) use session::NEWEST;
 
 /// How many sessions are looked at for a name that is almost right.
 const MAX_COMPARED_SESSIONS: u32 = 1000;
@@ -19,7 +25,7 @@ const MAX_LISTED_NAMES: usize = 8;
 /// A session, or a task of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SessionTarget {
-    /// An id, the beginning of one, or a name.
+    /// An id, a name, the beginning of one, or `@`.
     pub(crate) session: String,
     pub(crate) task: Option<String>,
 }
@@ -39,9 +45,11 @@ impl FromStr for SessionTarget {
     }
 }
 
-/// The session of this id, beginning of an id, or name.
+/// The session of this id or name, or of the beginning of one; with `@` the newest here.
 pub(crate) async fn workflow(client: &ApiClient, text: &str) -> Result<WorkflowDetails> {
-    match client.workflow(text).await.map_err(CommandFailure::from) {
+    let id = session::id(client, text).await?;
+    // What the daemon says about a text that means nothing names folders that it cannot read.
+    match client.workflow(id.as_deref().unwrap_or(text)).await.map_err(CommandFailure::from) {
         Err(failure) if failure.is(ProblemCode::WorkflowNotFound) => {
             Err(nearly(client, text).await.unwrap_or(failure))
         }
@@ -72,7 +80,8 @@ async fn nearly(client: &ApiClient, text: &str) -> Option<CommandFailure> {
     let query = ListQuery { limit: Some(MAX_COMPARED_SESSIONS), ..ListQuery::default() };
     let page = client.workflows(&query).await.ok()?;
     let names: Vec<&str> = page.workflows.iter().map(|item| item.name.as_str()).collect();
-    let failure = CommandFailure::failed(format!("no session has the id or name `{text}`"));
+    let message = format!("no session has the id or name `{text}`");
+    let failure = CommandFailure::not_found(ProblemCode::WorkflowNotFound, message);
     Some(if names.is_empty() {
         failure.hint("there are no sessions yet; `coven run demo` makes one")
     } else {
@@ -129,6 +138,22 @@ pub(crate) async fn task(
     Ok((workflow, task))
 }
 
+/// The agent on a terminal that is meant, or one that is being started and can be waited for.
+pub(crate) async fn terminal_or_starting(
+    client: &ApiClient,
+    target: &SessionTarget,
+    can_wait: impl Fn(&TaskItem) -> bool,
+) -> Result<(WorkflowDetails, TaskItem)> {
+    let workflow = workflow(client, &target.session).await?;
+    refuse_foreign(&workflow)?;
+    let wanted = |filter| choose(&workflow, target.task.as_deref(), filter);
+    let task = wanted(TaskFilter::Terminal).or_else(|none| {
+        wanted(TaskFilter::Starting).ok().filter(|task| can_wait(task)).ok_or(none)
+    })?;
+    let task = task.clone();
+    Ok((workflow, task))
+}
+
 /// The task of this name, or the only one that comes into question.
 pub(crate) fn choose<'a>(
     workflow: &'a WorkflowDetails,
@@ -139,7 +164,8 @@ pub(crate) fn choose<'a>(
     if let Some(text) = task {
         return workflow.tasks.iter().find(|task| task.id.as_str() == text).ok_or_else(|| {
             let ids: Vec<&str> = workflow.tasks.iter().map(|task| task.id.as_str()).collect();
-            let failure = CommandFailure::failed(format!("{name} has no task `{text}`"));
+            let message = format!("{name} has no task `{text}`");
+            let failure = CommandFailure::not_found(ProblemCode::TaskNotFound, message);
             match near(text, &ids).first() {
                 Some(id) => failure.hint(format!("did you mean {name}/{id}?")),
                 None => failure.hint(listed(name, &ids)),
@@ -150,6 +176,10 @@ pub(crate) fn choose<'a>(
     match fit.as_slice() {
         [only] => Ok(only),
         [] => {
+            let mut queued = workflow.tasks.iter().filter(|task| task.queued);
+            if let Some(queued) = queued.next().filter(|_| wanted != TaskFilter::Started) {
+                return Err(waits_for_slot(name, queued));
+            }
             let failure = CommandFailure::failed(format!("{name} has no {} now", wanted.words()));
             Err(failure.hint(format!("`coven show {name}` says how it stands")))
         }
@@ -159,6 +189,24 @@ pub(crate) fn choose<'a>(
             Err(CommandFailure::usage(message).hint(listed(name, &ids)))
         }
     }
+}
+
+/// Which task something was done with, for programs.
+pub(crate) fn task_json(workflow: &WorkflowDetails, task: &TaskItem) -> Value {
+    json!({"id": workflow.item.id, "name": workflow.item.name, "task": task.id})
+}
+
+/// Why there is nothing to look at or to type to.
+pub(crate) fn waits_for_slot(session: &str, task: &TaskItem) -> CommandFailure {
+    let message = format!(
+        "{session}/{} has not started yet: it waits for a slot, because as many agents run as may \
+         at once",
+        task.id
+    );
+    CommandFailure::failed(message).hint(
+        "it starts as soon as another agent ends; `coven daemon status` says how many run, and \
+         `maxAgents` in config.yaml how many may",
+    )
 }
 
 fn listed(name: &str, ids: &[&str]) -> String {

@@ -14,6 +14,9 @@ pub(crate) struct Arguments {
     /// The session, or the task that is done.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -21,6 +24,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Running).await?;
         client.complete(workflow.item.id.as_str(), task.id.as_str()).await?;
+        if arguments.json {
+            return output::json(&find::task_json(&workflow, &task));
+        }
         output::line(&format!("{}/{} is done", workflow.item.name, task.id))
     })
 }

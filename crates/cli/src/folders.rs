@@ -77,6 +77,7 @@ pub(crate) fn adapters() -> AdapterFolders {
         user: config().map(|config| config.join("adapters")),
         project: project().map(|base| base.join(".coven/adapters")),
         trusted: trust().files,
+        ..AdapterFolders::default()
     }
 }
 

@@ -7,10 +7,11 @@ mod show;
 
 use clap::Subcommand;
 use coven_adapters::AdapterConfigLoader;
+use coven_api::ProblemCode;
 use coven_workflow::CheckEnvironment;
-use coven_workflow::catalogue::GrimoireCatalogue;
+use coven_workflow::catalogue::{GrimoireCatalogue, UnusableGrimoire};
 
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 use crate::folders;
 
 /// Looks at grimoires, which are workflows that people write.
@@ -52,6 +53,9 @@ pub(crate) enum Command {
         /// Write it to your own configuration instead of `.coven/grimoires` of this folder.
         #[arg(long)]
         user: bool,
+        /// Print where it is as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -60,13 +64,25 @@ pub(crate) fn run(command: Command) -> Result {
         Command::Ls { json } => list::run(json),
         Command::Show { name, plan, json } => show::run(&name, plan, json),
         Command::Check { what, json } => check::run(&what, json),
-        Command::New { name, from, user } => new::run(&name, from.as_deref(), user),
+        Command::New { name, from, user, json } => new::run(&name, from.as_deref(), user, json),
     }
 }
 
 /// What definitions are checked against.
 fn known() -> CheckEnvironment {
     CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types())
+}
+
+/// Why a grimoire cannot be run, shown or copied.
+pub(crate) fn not_usable(error: UnusableGrimoire) -> CommandFailure {
+    match error {
+        UnusableGrimoire::Unknown { .. } => {
+            CommandFailure::not_found(ProblemCode::GrimoireNotFound, error)
+        }
+        UnusableGrimoire::Broken { .. } | UnusableGrimoire::Inert { .. } => {
+            CommandFailure::failed(error)
+        }
+    }
 }
 
 fn catalogue() -> GrimoireCatalogue {

@@ -70,7 +70,11 @@ pub(crate) fn run() -> Result {
             let shown = page.workflows.len() as u64;
             let more = page.total - shown;
             let more = if more > 0 { format!(" ({more} more: coven ls)") } else { String::new() };
-            text.put(format!("\n{}{more}\n{}", paint.bold(title), ls::table(&page.workflows)));
+            text.put(format!(
+                "\n{}{more}\n{}",
+                paint.bold(title),
+                ls::table(&page.workflows, &ls::PrintedLines::new())
+            ));
         };
         section("Not over:", &running);
         section("Over:", &over);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use coven_api::ApiClient;
 use coven_api::intervention::{InterventionItem, InterventionQuery};
+use coven_api::workflow::{ListQuery, WorkflowItem};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -24,24 +26,43 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: Arguments) -> Result {
+pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        if let Some(session) = &arguments.session {
-            crate::find::workflow(&client, session).await?;
-        }
-        let query =
-            InterventionQuery { workflow: arguments.session, ..InterventionQuery::default() };
+        let workflow = match &arguments.session {
+            Some(session) => Some(crate::find::workflow(&client, session).await?.item.id.into()),
+            None => None,
+        };
+        let query = InterventionQuery { workflow, ..InterventionQuery::default() };
         let open = client.interventions(&query).await?;
         if arguments.json {
             return output::as_json(&open);
         }
-        if open.interventions.is_empty() {
+        let stuck = without_disk(&client, arguments.session.as_deref()).await?;
+        if open.interventions.is_empty() && stuck.is_empty() {
             output::say!("Nothing waits for you.");
             return Ok(());
         }
-        output::write(&listed(&open.interventions))
+        output::write(&listed(&open.interventions))?;
+        for item in &stuck {
+            let problem = item.waits_for_disk.as_deref().unwrap_or_default();
+            let line = format!("{} {}", item.name, output::one_line(problem));
+            output::line(&output::paint().yellow(&line))?;
+        }
+        Ok(())
     })
+}
+
+/// The sessions that go on only when a person has made room on a disk. What their agents ask
+/// meanwhile comes up then.
+async fn without_disk(client: &ApiClient, session: Option<&str>) -> Result<Vec<WorkflowItem>> {
+    if let Some(session) = session {
+        let item = crate::find::workflow(client, session).await?.item;
+        return Ok(item.waits_for_disk.is_some().then_some(item).into_iter().collect());
+    }
+    let status = Some("pending,running,blocked".to_owned());
+    let page = client.workflows(&ListQuery { status, ..ListQuery::default() }).await?;
+    Ok(page.workflows.into_iter().filter(|item| item.waits_for_disk.is_some()).collect())
 }
 
 /// What waits, with its excerpts and the commands that decide.

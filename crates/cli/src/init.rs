@@ -4,9 +4,12 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
-use crate::written::refuse_links;
+use crate::schema::SchemaFile;
+use crate::written::{refuse_links, schema_line};
 use crate::{folders, output, trust};
 
 /// What `coven init` takes.
@@ -18,6 +21,9 @@ use crate::{folders, output, trust};
 pub(crate) struct Arguments {
     /// The folder; the current one unless said.
     folder: Option<PathBuf>,
+    /// Print what was written as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// A workflow that runs as it is, with nothing installed.
@@ -91,19 +97,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         // The current folder, and not the folder above that has a project already.
         None => folders::base_dir(Some(Path::new(".")))?,
     };
-    let files = [("grimoires/hello.yaml", GRIMOIRE), ("policy.yaml", POLICY)];
-    let files = files.map(|(name, text)| (base.join(".coven").join(name), text));
-    for (path, _) in &files {
-        refuse_links(&base, path)?;
+    let home = base.join(".coven");
+    let files = [
+        ("grimoires/hello.yaml", "../", SchemaFile::Grimoire, GRIMOIRE),
+        ("policy.yaml", "", SchemaFile::Policy, POLICY),
+    ];
+    for (name, ..) in &files {
+        refuse_links(&base, &home.join(name))?;
     }
     block_on(trust::refuse_not_owned(&base))?;
-    let mut written = Vec::new();
-    for (path, text) in files {
-        if write_new(&path, text)? {
-            output::line(&path.display().to_string())?;
-            written.push(path);
+    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    for (name, way, schema, text) in files {
+        let path = home.join(name);
+        let there = path.symlink_metadata().is_ok();
+        let line = if there { String::new() } else { schema_line(&home, way, schema)? };
+        let text = line + text;
+        if write_new(&path, &text)? {
+            if !arguments.json {
+                output::line(&path.display().to_string())?;
+            }
+            written.push((path, text));
         } else {
             output::say!("{} is there already and stays as it is", path.display());
+            kept.push(path);
         }
     }
     if written.is_empty() {
@@ -111,6 +127,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             .hint("coven grimoire new NAME writes another workflow"));
     }
     block_on(trust::agree_to_own(&base, &written))?;
+    if arguments.json {
+        let paths: Vec<&PathBuf> = written.iter().map(|(path, _)| path).collect();
+        return output::json(&json!({"written": paths, "kept": kept}));
+    }
     output::say!("\nTry it: coven run hello     Then change it: .coven/grimoires/hello.yaml");
     Ok(())
 }

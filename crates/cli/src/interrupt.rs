@@ -13,6 +13,9 @@ pub(crate) struct Arguments {
     /// The session, or the task whose agent is interrupted.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
     target: SessionTarget,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -20,6 +23,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Terminal).await?;
         client.interrupt(workflow.item.id.as_str(), task.id.as_str()).await?;
+        if arguments.json {
+            return output::json(&find::task_json(&workflow, &task));
+        }
         output::line(&format!("{}/{} was interrupted", workflow.item.name, task.id))
     })
 }

@@ -8,19 +8,18 @@ use std::time::{Duration, Instant};
 
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
-use coven_api::task::{
-    AttemptQuery, LogQuery, LogText, OutputQuery, OutputStream, TranscriptEntry,
-};
+use coven_api::task::{AttemptQuery, LogQuery, LogText, OutputQuery, OutputStream};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::AgentMode;
+use serde_json::json;
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
-use crate::output;
 use crate::printed::PrintedOutput;
 use crate::signals::{SignalEvent, SignalListener};
+use crate::{output, transcript};
 
 use screen::ShownLines;
 use tail::TailPrinter;
@@ -29,12 +28,10 @@ use tail::TailPrinter;
 /// makes an event of each piece.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The adapter of plain programs, which have nothing to tell but their output.
-const SHELL_ADAPTER: &str = "shell";
-
 /// What `coven logs` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  coven logs                          the newest session of this folder
   coven logs brisk-otter              what its tasks printed, one after the other
   coven logs brisk-otter/build.3 -f   one task, and what it prints from now on
   coven logs brisk-otter --tail 20    the last lines of each task
@@ -45,8 +42,8 @@ Of an agent on a terminal it shows what a person saw there: what scrolled off, a
 the screen, each line once. Of an agent without a terminal it shows what it said and did; --plain
 shows its output instead.")]
 pub(crate) struct Arguments {
-    /// The session, or a task of it.
-    #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
+    /// The session, or a task of it; the newest of this folder unless said.
+    #[arg(value_name = "NAME[/TASK]", default_value = find::NEWEST, add = crate::complete::sessions())]
     target: SessionTarget,
     /// Go on with what is printed from now on.
     #[arg(short, long)]
@@ -54,18 +51,28 @@ pub(crate) struct Arguments {
     /// Only the last lines, and with --follow what comes after them.
     #[arg(long, value_name = "LINES", conflicts_with = "raw")]
     tail: Option<usize>,
-    /// The bytes as they came.
-    #[arg(long, conflicts_with = "plain")]
-    raw: bool,
-    /// The output without escape sequences, also where more is known.
-    #[arg(long)]
-    plain: bool,
+    #[command(flatten)]
+    form: LogForm,
     /// Which attempt; the newest unless said.
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
     /// Only what went to stdout, or to stderr.
     #[arg(long, value_name = "STREAM", value_parser = ["out", "err"])]
     stream: Option<String>,
+}
+
+/// In which form the log is printed; as a person would read it unless said.
+#[derive(clap::Args)]
+struct LogForm {
+    /// The bytes as they came.
+    #[arg(long, conflicts_with = "plain")]
+    raw: bool,
+    /// The output without escape sequences, also where more is known.
+    #[arg(long)]
+    plain: bool,
+    /// Each line, or what an agent said or did, as a line of JSON.
+    #[arg(long, conflicts_with_all = ["raw", "tail"])]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -86,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         }
         let several = begun.len() > 1;
         for (place, task) in begun.into_iter().enumerate() {
-            if several {
+            if several && !arguments.form.json {
                 let gap = if place > 0 { "\n" } else { "" };
                 output::line(&format!("{gap}==> {} <==", task.id))?;
             }
@@ -123,6 +130,8 @@ struct TaskLog<'a> {
     task: &'a TaskItem,
     arguments: &'a Arguments,
     text: TailPrinter,
+    /// The beginning of a line whose end has not come, for programs.
+    partial: String,
     /// Between exact bytes and a terminal.
     printed: Option<PrintedOutput>,
 }
@@ -135,11 +144,11 @@ impl<'a> TaskLog<'a> {
         arguments: &'a Arguments,
     ) -> Result<Self> {
         let mut printed = None;
-        if arguments.raw && std::io::stdout().is_terminal() {
+        if arguments.form.raw && std::io::stdout().is_terminal() {
             printed = Some(PrintedOutput::new()?);
         }
         let text = TailPrinter::new(arguments.tail);
-        Ok(Self { client, workflow, task, arguments, text, printed })
+        Ok(Self { client, workflow, task, arguments, text, partial: String::new(), printed })
     }
 
     fn id(&self) -> &'a str {
@@ -165,7 +174,15 @@ impl<'a> TaskLog<'a> {
                 () = self.more(events, source.due()) => {}
             }
         }
-        if self.text.is_at_line_end() || self.arguments.raw { Ok(()) } else { output::line("") }
+        if !self.partial.is_empty() {
+            let last = std::mem::take(&mut self.partial);
+            return self.told("line", None, &last);
+        }
+        if self.text.is_at_line_end() || self.arguments.form.raw {
+            Ok(())
+        } else {
+            output::line("")
+        }
     }
 
     /// Where its words come from.
@@ -173,8 +190,8 @@ impl<'a> TaskLog<'a> {
         if self.has_transcript().await {
             return LogSource::Transcript { seen: 0 };
         }
-        let Arguments { raw, stream, .. } = self.arguments;
-        if self.task.mode == AgentMode::Interactive && !raw && stream.is_none() {
+        let Arguments { form, stream, .. } = self.arguments;
+        if self.task.mode == AgentMode::Interactive && !form.raw && stream.is_none() {
             return LogSource::Screen(ShownLines::default());
         }
         LogSource::Stream { offset: 0 }
@@ -186,7 +203,11 @@ impl<'a> TaskLog<'a> {
         let live = log.live;
         let new = if self.arguments.follow { shown.next(&log, Instant::now()) } else { log.lines };
         for line in new {
-            self.text.write(&format!("{}\n", output::clean(&line)))?;
+            if self.arguments.form.json {
+                self.told("line", None, &line)?;
+            } else {
+                self.text.write(&format!("{}\n", output::clean(&line)))?;
+            }
         }
         Ok(live)
     }
@@ -212,13 +233,8 @@ impl<'a> TaskLog<'a> {
 
     /// Whether more is known of it than what it printed.
     async fn has_transcript(&self) -> bool {
-        let Arguments { raw, plain, stream, .. } = self.arguments;
-        if *raw
-            || *plain
-            || stream.is_some()
-            || self.task.mode != AgentMode::Headless
-            || self.task.adapter == SHELL_ADAPTER
-        {
+        let Arguments { form, stream, .. } = self.arguments;
+        if form.raw || form.plain || stream.is_some() || !transcript::is_expected(self.task) {
             return false;
         }
         let query = AttemptQuery { attempt: self.arguments.attempt };
@@ -230,13 +246,14 @@ impl<'a> TaskLog<'a> {
     async fn entries(&mut self, seen: &mut usize) -> Result<bool> {
         let query = AttemptQuery { attempt: self.arguments.attempt };
         let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await?;
-        for (place, entry) in told.entries.iter().enumerate().skip(*seen) {
-            // Most agents repeat their last words as their result.
-            let before = told.entries[..place].iter().rev().find(|entry| entry.kind == "text");
-            if entry.kind == "final" && before.is_some_and(|before| before.text == entry.text) {
-                continue;
+        if self.arguments.form.json {
+            for entry in told.entries.iter().skip(*seen) {
+                self.told(&entry.kind, entry.tool.as_deref(), &entry.text)?;
             }
-            self.text.write(&entry_text(entry))?;
+        } else {
+            for entry in transcript::new_texts(&told.entries, *seen) {
+                self.text.write(&entry)?;
+            }
         }
         *seen = told.entries.len();
         Ok(told.live)
@@ -257,7 +274,7 @@ impl<'a> TaskLog<'a> {
                 ..OutputQuery::default()
             };
             let (id, task) = (self.id(), self.task.id.as_str());
-            if self.arguments.raw {
+            if self.arguments.form.raw {
                 let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
                 self.print(&bytes)?;
                 if next <= *offset {
@@ -274,7 +291,9 @@ impl<'a> TaskLog<'a> {
             if piece.dropped > 0 {
                 output::say!("note: {} bytes are no longer kept", piece.dropped);
             }
-            if !piece.text.is_empty() {
+            if self.arguments.form.json {
+                self.told_lines(&piece.text)?;
+            } else if !piece.text.is_empty() {
                 self.text.write(&piece.text.replace('\r', ""))?;
             }
             let forth = piece.next > *offset;
@@ -283,6 +302,26 @@ impl<'a> TaskLog<'a> {
                 return Ok(piece.live);
             }
         }
+    }
+
+    /// One thing as a line of JSON.
+    fn told(&self, kind: &str, tool: Option<&str>, text: &str) -> Result {
+        let mut line = json!({"task": self.task.id, "kind": kind, "text": text});
+        if let Some(tool) = tool {
+            line["tool"] = json!(tool);
+        }
+        output::json_line(&line)
+    }
+
+    /// The lines of a piece of output, as soon as each is whole.
+    fn told_lines(&mut self, text: &str) -> Result {
+        self.partial.push_str(&text.replace('\r', ""));
+        while let Some(end) = self.partial.find('\n') {
+            let rest = self.partial.split_off(end + 1);
+            let line = std::mem::replace(&mut self.partial, rest);
+            self.told("line", None, line.trim_end_matches('\n'))?;
+        }
+        Ok(())
     }
 
     /// Prints exact bytes: to another program all of them, to a terminal what does not reach beyond
@@ -324,17 +363,5 @@ impl<'a> TaskLog<'a> {
                 Ok(Some(_) | None) | Err(_) => return,
             }
         }
-    }
-}
-
-fn entry_text(entry: &TranscriptEntry) -> String {
-    let text = output::clean(&entry.text);
-    let tool = entry.tool.as_deref().map(output::one_line).unwrap_or_default();
-    match entry.kind.as_str() {
-        "text" | "final" => format!("{text}\n"),
-        "thinking" => format!("~ {text}\n"),
-        "tool" => format!("> {tool} {}\n", output::one_line(&text)),
-        "result" => format!("< {}\n", output::one_line(&text)),
-        kind => format!("[{kind}] {}\n", output::one_line(&text)),
     }
 }

@@ -1,13 +1,17 @@
 //! `coven ls`: the sessions there are.
 
+mod table;
+
 use std::path::PathBuf;
 
+use coven_api::ApiClient;
 use coven_api::workflow::{ListQuery, WorkflowItem};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
-use crate::output::PutText;
-use crate::{folders, output, tree};
+use crate::{folders, last_line, output};
+
+pub(crate) use table::{PrintedLines, cause_words, table};
 
 /// How many are shown unless said.
 const DEFAULT_LIMIT: u32 = 20;
@@ -15,11 +19,8 @@ const DEFAULT_LIMIT: u32 = 20;
 /// The largest page the daemon gives.
 const MAX_PAGE_ITEMS: u32 = 1000;
 
-/// How a session is shown that was not made by this user in its folder.
-const FOREIGN: &str = "foreign";
-
-/// How a session is shown that cannot be opened.
-const DAMAGED: &str = "damaged";
+/// How many sessions are asked what they print; each takes a few requests.
+const MAX_ASKED_SESSIONS: usize = 8;
 
 /// What `coven ls` takes.
 #[derive(clap::Args)]
@@ -27,7 +28,11 @@ const DAMAGED: &str = "damaged";
   coven ls                           the newest twenty
   coven ls --status running,blocked  what is not over
   coven ls --search login --all      everything with `login` in its name or goal
-  coven ls --json | jq -r '.workflows[].name'")]
+  coven ls -C .                      only those of this folder
+  coven ls --json | jq -r '.workflows[].name'
+
+A run that an event started says which, and of which session. The folder is shown where not all
+are of this one.")]
 pub(crate) struct Arguments {
     /// Only these statuses, with commas: pending, running, blocked, completed, failed, cancelled,
     /// foreign.
@@ -77,11 +82,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if arguments.json {
             return output::json(&serde_json::json!({"workflows": found, "total": total}));
         }
-        show(&found, total, arguments)
+        let printed = printed(&client, &found).await;
+        show(&found, &printed, total, arguments)
     })
 }
 
-fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
+/// The last line that a command of each session printed which runs now.
+async fn printed(client: &ApiClient, found: &[WorkflowItem]) -> PrintedLines {
+    let mut printed = PrintedLines::new();
+    let runs = |item: &&WorkflowItem| item.running > 0 && !item.foreign;
+    for item in found.iter().filter(runs).take(MAX_ASKED_SESSIONS) {
+        let Ok(workflow) = client.workflow(item.id.as_str()).await else { continue };
+        let lines = last_line::of(client, &workflow).await;
+        if let Some((task, line)) = lines.into_iter().next_back() {
+            printed.insert(item.id.clone(), format!("{task}: {line}"));
+        }
+    }
+    printed
+}
+
+fn show(
+    found: &[WorkflowItem],
+    printed: &PrintedLines,
+    total: u64,
+    arguments: &Arguments,
+) -> Result {
     if found.is_empty() {
         let narrowed = arguments.status.is_some()
             || arguments.search.is_some()
@@ -99,7 +124,7 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
         }
         return Ok(());
     }
-    output::write(&table(found))?;
+    output::write(&table(found, printed))?;
     if found.iter().any(|item| item.foreign) {
         output::say!(
             "Foreign sessions were not made by you in their folder; they can be read and are \
@@ -113,6 +138,9 @@ fn show(found: &[WorkflowItem], total: u64, arguments: &Arguments) -> Result {
     for item in found {
         if let Some(problem) = &item.problem {
             output::say!("{}: {}", item.name, output::one_line(problem));
+        }
+        if let Some(problem) = &item.waits_for_disk {
+            output::say!("{} {}", item.name, output::one_line(problem));
         }
     }
     let more = total - found.len() as u64;
@@ -130,63 +158,4 @@ fn brings_sessions() -> bool {
     entries.is_some_and(|entries| {
         entries.flatten().any(|entry| entry.path().join("journal.jsonl").exists())
     })
-}
-
-/// What a session is for, and what holds it up.
-fn what(item: &WorkflowItem) -> String {
-    match (&item.goal, &item.retrying) {
-        (goal, None) => goal.clone().unwrap_or_else(|| "-".to_owned()),
-        (None, Some(retrying)) => retrying.clone(),
-        (Some(goal), Some(retrying)) => format!("{retrying} | {goal}"),
-    }
-}
-
-/// Sessions as a table.
-pub(crate) fn table(items: &[WorkflowItem]) -> String {
-    let (now, paint) = (output::now(), output::paint());
-    let mut rows = vec![["NAME", "STATUS", "AGE", "WHAT"].map(str::to_owned).to_vec()];
-    for item in items {
-        let status = match (item.waiting, item.running) {
-            (0, 0) => String::new(),
-            (0, running) => format!(" ({running})"),
-            (waiting, _) => format!(" ({waiting})"),
-        };
-        let kept = if item.kept { " kept" } else { "" };
-        let stands = if item.foreign {
-            // What its files say about it is only what they say.
-            FOREIGN.to_owned()
-        } else if item.problem.is_some() {
-            DAMAGED.to_owned()
-        } else {
-            format!("{}{status}{kept}", item.status)
-        };
-        rows.push(vec![
-            item.name.clone(),
-            stands,
-            output::ago(item.created_at, now),
-            output::one_line(&what(item)),
-        ]);
-    }
-    let table = output::table(&rows, output::columns());
-    // Painted last, because colours have no width.
-    let mut lines = table.lines();
-    let mut text = lines.next().map(|head| paint.bold(head) + "\n").unwrap_or_default();
-    for (line, item) in lines.zip(items) {
-        if item.foreign {
-            text.put(format!("{}\n", paint.dim(line)));
-            continue;
-        }
-        if item.problem.is_some() {
-            text.put(format!("{}\n", paint.red(line)));
-            continue;
-        }
-        let plain = item.status.as_str();
-        text.push_str(&line.replacen(
-            plain,
-            &tree::status(item.status, paint),
-            usize::from(!item.name.contains(plain)),
-        ));
-        text.push('\n');
-    }
-    text
 }

@@ -33,6 +33,7 @@ mod inbox;
 mod init;
 mod interrupt;
 mod key;
+mod last_line;
 mod logs;
 mod ls;
 mod man;
@@ -43,7 +44,9 @@ mod output;
 mod play;
 mod policy;
 mod printed;
+mod progress;
 mod question;
+mod results;
 mod resume;
 mod retry;
 mod rm;
@@ -53,6 +56,7 @@ mod send;
 mod show;
 mod signals;
 mod stop;
+mod transcript;
 mod tree;
 mod trust;
 mod tty;
@@ -62,15 +66,17 @@ mod written;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 use clap_complete::CompleteEnv;
 
 use crate::command::CovenCli;
 
 fn main() -> ExitCode {
     // The shell asks here what could follow; then nothing else happens.
-    CompleteEnv::with_factory(CovenCli::command).var(completions::COMPLETE_VARIABLE).complete();
-    match CovenCli::try_parse() {
+    CompleteEnv::with_factory(command::cli).var(completions::COMPLETE_VARIABLE).complete();
+    let parsed =
+        command::cli().try_get_matches().and_then(|matches| CovenCli::from_arg_matches(&matches));
+    match parsed {
         Ok(cli) => command::run(cli),
         Err(error) => failure::usage(&error),
     }

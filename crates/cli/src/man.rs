@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Command, CommandFactory};
 
-use crate::command::CovenCli;
+use crate::command::{self, CovenCli};
 use crate::failure::{CommandFailure, Result};
 use crate::output;
 use crate::output::PutText;
@@ -19,7 +19,9 @@ const REFERENCE_HEAD: &str = "# Command line
 Every command with its options, as `--help` shows them. This page is made by `coven man --reference`
 and a test holds it against the program.
 
-Sessions are called by their name (`brisk-otter`), their id, or the beginning of the id. A task is
+Sessions are called by their name (`brisk-otter`), their id, or the beginning of either. The same
+name can be given in two folders: it counts first in the folder you are in. `@` is the newest
+session of that folder, and `show`, `logs`, `attach` and `output` take it by themselves. A task is
 `NAME/TASK`, such as `brisk-otter/build.3`; where a session has only one that comes into question,
 its name is enough. What is asked for goes to stdout, everything else to stderr; with `--json` both
 are JSON. How commands end: [exit codes](exit-codes.md).
@@ -52,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 }
 
 fn reference() -> String {
-    let mut command = CovenCli::command().term_width(REFERENCE_COLUMNS);
+    let mut command = command::cli().term_width(REFERENCE_COLUMNS);
     command.build();
     let mut text = REFERENCE_HEAD.to_owned();
     section(&mut text, &command, "coven");

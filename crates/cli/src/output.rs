@@ -3,6 +3,7 @@
 //! Nothing in a text acts on the terminal but our own paint, whatever names, arguments and messages
 //! it is made of. Exact bytes go through [`bytes`] alone: recordings, and what draws on a terminal.
 
+mod charset;
 mod paint;
 mod table;
 mod text;
@@ -13,6 +14,7 @@ use std::io::{self, IsTerminal, Write};
 
 use coven_notation::ProblemReport;
 
+use charset::OutputCharset;
 pub(crate) use paint::OutputPaint;
 pub(crate) use table::table;
 pub(crate) use text::{
@@ -85,7 +87,14 @@ pub(crate) fn say_text(text: fmt::Arguments<'_>) {
 
 /// Tells what is wrong with a file. The report shows harmlessly what it has from there.
 pub(crate) fn report(report: &ProblemReport) {
-    on_stderr(&report.render(colour_on_stderr()));
+    let mut text = String::new();
+    OutputCharset::of_environment().put(&report.render(colour_on_stderr()), &mut text);
+    on_stderr(&text);
+}
+
+/// Draws a line on stderr in the place of the one before, on a terminal.
+pub(crate) fn redraw(text: &str) {
+    on_stderr(&format!("\r{}\x1b[K", shown(text)));
 }
 
 fn on_stderr(text: &str) {
@@ -96,7 +105,7 @@ fn on_stderr(text: &str) {
 fn colour(terminal: bool) -> bool {
     terminal
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && std::env::var_os("TERM").is_none_or(|value| value != "dumb")
+        && !crate::tty::is_dumb()
 }
 
 /// How wide a line on stderr may be; `None` where stderr is no terminal.

@@ -56,6 +56,9 @@ fn speed(text: &str) -> std::result::Result<f64, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
+        if arguments.export.is_none() && tty::is_interactive() {
+            tty::refuse_dumb("coven logs NAME/TASK shows what its terminal showed, line by line")?;
+        }
         let bytes = recording(arguments).await?;
         if let Some(file) = &arguments.export {
             return export(file, &bytes);

@@ -29,7 +29,7 @@ impl PrintedOutput {
 
 impl Drop for PrintedOutput {
     fn drop(&mut self) {
-        if !self.printed || !io::stdout().is_terminal() {
+        if !self.printed || !io::stdout().is_terminal() || tty::is_dumb() {
             return;
         }
         let text = if self.through.has_lasting_change() {

@@ -79,9 +79,11 @@ fn asks_on_screen(kind: InterventionKind) -> bool {
     )
 }
 
-/// The entries that can be chosen by their numbers. An approval has words of its own for that.
+/// The entries that can be chosen by their numbers. An approval has words of its own for that, and
+/// what is not shown whole is chosen on the agent's terminal.
 pub(crate) fn entries(asked: &Intervention) -> impl Iterator<Item = &MenuEntry> {
-    asked.entries.iter().filter(|_| asked.kind != InterventionKind::Approval)
+    let is_for_numbers = asked.kind != InterventionKind::Approval && !asked.truncated;
+    asked.entries.iter().filter(move |_| is_for_numbers)
 }
 
 /// The key that means a choice where keys are asked for.
@@ -159,6 +161,7 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
         InterventionChoice::Deny => format!("coven deny {name}"),
         choice => {
             let text = match text(*choice) {
+                TextRequirement::Needed if asked.secret => " -   # then type it, it is not shown",
                 TextRequirement::Needed => " \"TEXT\"",
                 _ => "",
             };
@@ -183,7 +186,9 @@ pub(crate) fn can_decide(asked: &Intervention, choice: InterventionChoice) -> bo
     match choice {
         InterventionChoice::Approve => !asked.truncated,
         // The entries say what can be answered.
-        InterventionChoice::Answer => entries(asked).next().is_none(),
+        InterventionChoice::Answer => {
+            asked.entries.is_empty() || asked.kind == InterventionKind::Approval
+        }
         InterventionChoice::ApproveAlways => always(asked, "agent").is_ok(),
         _ => true,
     }

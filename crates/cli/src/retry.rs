@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Do not follow it.
     #[arg(short, long)]
     detach: bool,
+    /// Print every event as a line of JSON; with --detach only the session.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result {
@@ -30,11 +33,15 @@ pub(crate) fn run(arguments: Arguments) -> Result {
         let workflow = find::own_workflow(&client, &arguments.session).await?;
         let wish = ActionRequest { why: arguments.why, env: Some(connect::environment()) };
         let now = client.retry(workflow.item.id.as_str(), &wish).await?;
+        if arguments.detach && arguments.json {
+            return output::as_json(&now.item);
+        }
         if arguments.detach {
             return output::line(&format!("{} is {}", now.item.name, now.item.status));
         }
+        let on_block = if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail };
         let how =
-            FollowMode::usual(if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail });
+            if arguments.json { FollowMode::Json(on_block) } else { FollowMode::usual(on_block) };
         RunFollower::after(client, now.item.id, now.item.name, how, now.last_seq).run().await
     })
 }

@@ -1,5 +1,7 @@
 //! `coven rm`: sessions that are over are deleted.
 
+use serde_json::json;
+
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::{find, output};
@@ -13,6 +15,9 @@ pub(crate) struct Arguments {
     /// The sessions that are removed.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]
     sessions: Vec<String>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -26,7 +31,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                     .hint(format!("coven cancel {0}, then coven rm {0}", item.name)));
             }
             client.purge(item.id.as_str()).await?;
-            output::line(&format!("{} is deleted", item.name))?;
+            if arguments.json {
+                output::json_line(&json!({"id": item.id, "name": item.name, "deleted": true}))?;
+            } else {
+                output::line(&format!("{} is deleted", item.name))?;
+            }
         }
         Ok(())
     })

@@ -4,6 +4,7 @@ mod ask;
 mod canvas;
 mod dry;
 mod end;
+mod fact_words;
 mod follow;
 mod input;
 mod lines;
@@ -17,6 +18,7 @@ use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition};
 use coven_api::{ApiClient, ApiProblem, ProblemCode};
 use coven_model::AutoAnswer;
 
+pub(crate) use dry::show as show_plan;
 pub(crate) use end::tree as show_tree;
 pub(crate) use follow::{FollowMode, OnBlock, RunFollower};
 pub(crate) use lines::FactPrinter;
@@ -109,7 +111,7 @@ enum RunTarget {
 pub(crate) fn run(arguments: Arguments) -> Result {
     let what = what(&arguments.what)?;
     if arguments.dry_run {
-        return dry::run(&what, arguments.json);
+        return dry::run(&what, &arguments);
     }
     block_on(start_and_follow(arguments, what))
 }
@@ -137,6 +139,12 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
                 "There is no terminal to ask on, so questions are answered by --auto allow."
             );
         }
+    }
+    if let Some(note) = &started.note {
+        output::say!("note: {}", output::one_line(note));
+    }
+    if let Some(problem) = &started.waits_for_disk {
+        output::say!("note: it cannot begin yet: {}", output::one_line(problem));
     }
     if arguments.detach {
         return detached(&started, arguments.json);

@@ -1,6 +1,7 @@
 //! `coven schema`: the JSON schemas of the files people write, for editors.
 
 use clap::ValueEnum;
+use serde_json::Value;
 
 use crate::failure::Result;
 use crate::output;
@@ -9,7 +10,9 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven schema grimoire > grimoire.schema.json
-  and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json")]
+  and at the top of a grimoire: # yaml-language-server: $schema=grimoire.schema.json
+
+`coven init` and `coven grimoire new` write the schema and that line themselves.")]
 pub(crate) struct Arguments {
     /// The file whose schema is printed.
     file: SchemaFile,
@@ -17,7 +20,7 @@ pub(crate) struct Arguments {
 
 /// A file that people write.
 #[derive(Clone, Copy, ValueEnum)]
-enum SchemaFile {
+pub(crate) enum SchemaFile {
     /// An adapter's `config.json`.
     Adapter,
     /// The daemon's `config.yaml`.
@@ -30,13 +33,29 @@ enum SchemaFile {
     Workflow,
 }
 
+impl SchemaFile {
+    /// The word by which it is asked for.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Adapter => "adapter",
+            Self::Config => "config",
+            Self::Grimoire => "grimoire",
+            Self::Policy => "policy",
+            Self::Workflow => "workflow",
+        }
+    }
+
+    pub(crate) fn schema(self) -> Value {
+        match self {
+            Self::Adapter => coven_adapters::config::schema(),
+            Self::Config => coven_daemon::config_schema(),
+            Self::Grimoire => coven_workflow::schema::grimoire(),
+            Self::Policy => coven_policy::schema(),
+            Self::Workflow => coven_workflow::schema::workflow(),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result {
-    let schema = match arguments.file {
-        SchemaFile::Adapter => coven_adapters::config::schema(),
-        SchemaFile::Config => coven_daemon::config_schema(),
-        SchemaFile::Grimoire => coven_workflow::schema::grimoire(),
-        SchemaFile::Policy => coven_policy::schema(),
-        SchemaFile::Workflow => coven_workflow::schema::workflow(),
-    };
-    output::json(&schema)
+    output::json(&arguments.file.schema())
 }

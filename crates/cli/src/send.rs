@@ -6,7 +6,7 @@ use coven_api::task::TypeRequest;
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
-use crate::find::{self, SessionTarget, TaskFilter};
+use crate::find::{self, SessionTarget};
 use crate::output;
 
 /// What `coven send` takes.
@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Press this key instead, such as `Enter`, `Esc`, `Ctrl+C`, `y`; may be given more than once.
     #[arg(short, long, value_name = "KEY")]
     key: Vec<String>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result {
@@ -49,23 +52,30 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let target = &arguments.target;
-        let (workflow, task) = match find::task(&client, target, TaskFilter::Terminal).await {
-            // The daemon waits for an agent that is just being started.
-            Err(none) if text.is_some() && !arguments.paste => {
-                let starting = find::task(&client, target, TaskFilter::Starting).await;
-                starting.map_err(|_| none)?
-            }
-            found => found?,
-        };
+        // The daemon waits with a message for an agent that is just being started.
+        let is_message = text.is_some() && !arguments.paste;
+        let (workflow, task) = find::terminal_or_starting(&client, target, |_| is_message).await?;
         let typing = match (text, arguments.paste) {
             (None, _) => TypeRequest { keys: Some(arguments.key), ..TypeRequest::default() },
             (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },
             (Some(text), false) => TypeRequest { message: Some(text), ..TypeRequest::default() },
         };
         let typed = client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
+        if arguments.json {
+            let mut sent = find::task_json(&workflow, &task);
+            sent["delivered"] = typed.delivered.into();
+            sent["queued"] = (!typed.delivered).into();
+            return output::json(&sent);
+        }
         let name = format!("{}/{}", workflow.item.name, task.id);
         if typed.delivered {
             return output::line(&format!("sent to {name}"));
+        }
+        if typed.queued {
+            return output::line(&format!(
+                "queued for {name}: the agent waits for a slot, because as many agents run as may \
+                 at once; it is typed when the agent has started"
+            ));
         }
         output::line(&format!("queued for {name}: it is typed as soon as the agent takes it"))
     })

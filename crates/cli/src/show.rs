@@ -1,7 +1,7 @@
 //! `coven show`: one session, or one task of it.
 
 use coven_api::ApiClient;
-use coven_api::task::AttemptQuery;
+use coven_api::task::{AttemptQuery, TaskScreen, TranscriptEntry};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::view::HistoryKind;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output::PutText;
 use crate::run::{self, FollowMode, OnBlock, RunFollower};
-use crate::{output, question, tree};
+use crate::{last_line, ls, output, question, transcript, tree};
 
 /// How wide the names before values are.
 const NAME_COLUMNS: usize = 9;
@@ -22,16 +22,20 @@ const INPUT_VARIABLE: &str = "input";
 /// How much of the history is shown.
 const MAX_SHOWN_HISTORY: usize = 12;
 
+/// How much is shown of what an agent without a terminal said and did.
+const MAX_TRANSCRIPT_LINES: usize = 40;
+
 /// What `coven show` takes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  coven show                       the newest session of this folder
   coven show brisk-otter           its steps, what waits, its outputs
   coven show brisk-otter --follow  the same, live; answers in place
   coven show brisk-otter/build.3   one task: what it does and what its screen shows
   coven show brisk-otter --json | jq .session.variables")]
 pub(crate) struct Arguments {
-    /// The session, or a task of it.
-    #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
+    /// The session, or a task of it; the newest of this folder unless said.
+    #[arg(value_name = "NAME[/TASK]", default_value = find::NEWEST, add = crate::complete::sessions())]
     target: SessionTarget,
     /// Follow it until it is over.
     #[arg(short, long)]
@@ -56,11 +60,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 FollowMode::usual(OnBlock::Wait)
             };
             let item = workflow.item;
+            if let Some(problem) = &item.waits_for_disk {
+                output::say!("{} {}", item.name, output::one_line(problem));
+            }
             return RunFollower::new(client, item.id, item.name, how).run().await;
         }
         if arguments.json {
             return output::as_json(&workflow);
         }
+        let mut workflow = workflow;
+        last_line::put(&client, &mut workflow).await;
         session(&workflow)
     })
 }
@@ -73,6 +82,9 @@ fn session(workflow: &WorkflowDetails) -> Result {
     let mut say = |name: &str, value: &str| {
         text.put(format!("{} {value}\n", paint.dim(&format!("{name:<NAME_COLUMNS$}"))));
     };
+    if let Some(cause) = &item.cause {
+        say("started", &ls::cause_words(cause));
+    }
     if let Some(goal) = &item.goal {
         say("goal", &output::one_line(goal));
     }
@@ -100,6 +112,8 @@ fn session(workflow: &WorkflowDetails) -> Result {
     }
     if item.foreign {
         say("note", "it is foreign: it was not made by you in this folder, and can only be read");
+    } else if let Some(problem) = &item.waits_for_disk {
+        say("note", &paint.yellow(&format!("it {}", output::one_line(problem))));
     } else if !item.status.is_final() && !workflow.live {
         say("note", &format!("the daemon does not run it: coven resume {}", item.name));
     }
@@ -162,6 +176,35 @@ fn history(workflow: &WorkflowDetails) -> String {
     text
 }
 
+/// What an agent without a terminal said and did; nothing for all others.
+async fn said(client: &ApiClient, id: &str, task: &TaskItem) -> Option<Vec<TranscriptEntry>> {
+    if !transcript::is_expected(task) || task.attempt == 0 {
+        return None;
+    }
+    let told = client.transcript(id, task.id.as_str(), AttemptQuery::default()).await.ok()?;
+    (!told.entries.is_empty()).then_some(told.entries)
+}
+
+/// The last of what was said and done.
+fn transcript_lines(entries: &[TranscriptEntry]) -> Vec<String> {
+    let text = transcript::new_texts(entries, 0).concat();
+    let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let first = lines.len().saturating_sub(MAX_TRANSCRIPT_LINES);
+    if first == 0 {
+        return lines;
+    }
+    let more = format!("… {first} lines before these: coven logs");
+    [more].into_iter().chain(lines[first..].iter().cloned()).collect()
+}
+
+/// What the screen shows, without the empty lines at its end.
+fn screen_lines(screen: &TaskScreen) -> Vec<String> {
+    let mut lines: Vec<String> = screen.lines.iter().map(|line| output::clean(line)).collect();
+    let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |at| at + 1);
+    lines.truncate(end);
+    lines
+}
+
 async fn one_task(
     client: &ApiClient,
     workflow: &WorkflowDetails,
@@ -171,14 +214,15 @@ async fn one_task(
     let (id, name) = (workflow.item.id.as_str(), task.id.as_str());
     let screen = match client.screen(id, name, AttemptQuery::default()).await {
         Ok(screen) => Some(screen),
-        Err(_) if task.attempt == 0 => None,
+        Err(_) if task.attempt == 0 || task.queued => None,
         Err(error) => return Err(error.into()),
     };
+    let entries = said(client, id, task).await;
     if as_json {
-        return output::json(&json!({"task": task, "screen": screen}));
+        return output::json(&json!({"task": task, "screen": screen, "transcript": entries}));
     }
     let paint = output::paint();
-    let doing = task.verdict.as_ref().map_or_else(|| task.status.to_string(), tree::doing_words);
+    let doing = tree::task_words(task);
     let mut text = format!(
         "{}  {}  {doing}\n",
         paint.bold(&format!("{}/{name}", workflow.item.name)),
@@ -197,13 +241,12 @@ async fn one_task(
     if !task.note.is_empty() {
         say("note", output::one_line(&task.note));
     }
-    if let Some(screen) = &screen {
-        let lines: Vec<String> = screen.lines.iter().map(|line| output::clean(line)).collect();
-        let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |at| at + 1);
-        text.push('\n');
-        for line in &lines[..end] {
-            text.put(format!("{} {}\n", paint.dim("│"), line.trim_end()));
-        }
+    // What such an agent prints is for programs; what it said and did is for people.
+    let lines = entries.map(|entries| transcript_lines(&entries));
+    let lines = lines.or_else(|| screen.as_ref().map(screen_lines)).unwrap_or_default();
+    for (place, line) in lines.iter().enumerate() {
+        let gap = if place == 0 { "\n" } else { "" };
+        text.put(format!("{gap}{} {}\n", paint.dim("│"), line.trim_end()));
     }
     text.push('\n');
     let full = format!("{}/{name}", workflow.item.name);

@@ -9,11 +9,15 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven stop brisk-otter/build.3   this task fails; the run goes on as its definition says
+  coven stop brisk-otter           the agent of `coven new`: the session ends with it
   coven cancel brisk-otter         ends the whole run instead")]
 pub(crate) struct Arguments {
     /// The session, or the task that is stopped.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::live())]
     target: SessionTarget,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -21,6 +25,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Running).await?;
         client.stop(workflow.item.id.as_str(), task.id.as_str()).await?;
+        if arguments.json {
+            return output::json(&find::task_json(&workflow, &task));
+        }
         output::line(&format!("{}/{} is being stopped", workflow.item.name, task.id))
     })
 }

@@ -119,6 +119,10 @@ pub(crate) fn tree(workflow: &WorkflowDetails, style: TreeStyle) -> Vec<TreeLine
     let names = rows.iter().map(|row| row.depth * 2 + output::width(&row.name)).max().unwrap_or(0);
     let names = names.min(MAX_NAME_COLUMNS);
     let mut lines = vec![TreeLine { weight: LineWeight::Head, text: head(workflow, style) }];
+    if let Some(problem) = workflow.item.waits_for_disk.as_deref().filter(|_| !style.whole) {
+        let text = output::shortened(&format!("  it {}", output::one_line(problem)), style.columns);
+        lines.push(TreeLine { weight: LineWeight::Head, text: style.paint.yellow(&text) });
+    }
     lines.extend(rows.iter().map(|row| laid(row, names, style)));
     lines
 }
@@ -278,6 +282,9 @@ fn lane_words(lane: &PlanLane, task: Option<&TaskItem>, now: Timestamp) -> Strin
         if lane.attempt > 1 { format!(", attempt {}", lane.attempt) } else { String::new() };
     let agent = format!("{}{again}", output::one_line(&lane.adapter));
     match lane.status {
+        TaskStatus::Running if task.is_some_and(|task| task.queued) => {
+            format!("{agent}: {}", queued_words(1))
+        }
         TaskStatus::Running | TaskStatus::WaitingForUser => {
             let doing = task.and_then(|task| task.verdict.as_ref().map(|seen| (seen, task.since)));
             match doing {
@@ -296,6 +303,20 @@ fn lane_words(lane: &PlanLane, task: Option<&TaskItem>, now: Timestamp) -> Strin
 fn lane_note(lane: &PlanLane, otherwise: &str) -> String {
     let note = output::one_line(&lane.note);
     if note.is_empty() { otherwise.to_lowercase() } else { note }
+}
+
+/// What so many jobs do that have not started, in words.
+pub(crate) fn queued_words(jobs: u32) -> String {
+    if jobs == 1 { "waits for a slot".to_owned() } else { format!("{jobs} wait for a slot") }
+}
+
+/// What a task does, in words.
+pub(crate) fn task_words(task: &TaskItem) -> String {
+    match &task.verdict {
+        _ if task.queued => queued_words(1),
+        Some(verdict) => doing_words(verdict),
+        None => task.status.to_string(),
+    }
 }
 
 /// What an agent is doing, in words.

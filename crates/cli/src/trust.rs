@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use coven_api::ApiClient;
 use coven_api::client::ClientError;
-use coven_api::system::{FileChangeKind, FolderTrust, SetTrust, TrustQuery, TrustState};
+use coven_api::system::{
+    FileChange, FileChangeKind, FolderTrust, SetTrust, TrustQuery, TrustState,
+};
 use coven_store::{BaseDirError, ownership};
 
 use crate::connect::{self, block_on};
@@ -240,12 +242,19 @@ pub(crate) async fn refuse_not_owned(base: &Path) -> Result {
     if standing.state == TrustState::NotOwned { Err(not_owned(&standing)) } else { Ok(()) }
 }
 
-/// Agrees to what this command itself has just written. If there is more, a person has to look.
-pub(crate) async fn agree_to_own(base: &Path, written: &[PathBuf]) -> Result {
+/// Agrees to what this command itself has just written, if all else is as it was agreed to before.
+/// Otherwise a person has to look.
+pub(crate) async fn agree_to_own(base: &Path, written: &[(PathBuf, String)]) -> Result {
     let client = connect::daemon().await?;
     let standing = standing(&client, base).await?;
-    let ours = |file: &String| written.iter().any(|path| *path == base.join(file));
-    if standing.state == TrustState::Trusted || standing.files.iter().all(ours) {
+    // What was written could have been replaced since.
+    let is_ours = |change: &FileChange| {
+        let path = base.join(&change.path);
+        written.iter().any(|(own, text)| *own == path && change.text.as_ref() == Some(text))
+    };
+    let is_agreed = |change: &FileChange| change.kind == FileChangeKind::Unchanged;
+    let changes = standing.changes.as_deref().unwrap_or_default();
+    if changes.iter().all(|change| is_agreed(change) || is_ours(change)) {
         return set(&client, &standing, true).await;
     }
     output::say!(

@@ -11,9 +11,25 @@ use rustix::termios::{
 };
 use tokio::io::unix::AsyncFd;
 
+use crate::failure::{CommandFailure, Result};
+
 /// Whether a person sits there who can be asked: keys come from a terminal, and go to one.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Whether the terminal says that it understands no escape sequences.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|value| value == "dumb")
+}
+
+/// Fails where a screen is to be shown on a terminal that cannot show one. `instead` is what can be
+/// done there.
+pub(crate) fn refuse_dumb(instead: &str) -> Result {
+    if !is_dumb() {
+        return Ok(());
+    }
+    Err(CommandFailure::failed("this terminal shows no screens: TERM is `dumb`").hint(instead))
 }
 
 /// Columns and rows of the terminal we write to, if it is one.
@@ -42,6 +58,23 @@ pub(crate) struct TerminalKeyboard {
 /// Throws away what was typed so far: it was typed before what is asked next was shown.
 pub(crate) fn discard_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
+}
+
+/// Reads a line that is not shown while it is typed, where it comes from a terminal.
+pub(crate) fn read_hidden_line() -> io::Result<String> {
+    let stdin = io::stdin();
+    let mut line = String::new();
+    let Ok(before) = tcgetattr(&stdin) else {
+        stdin.read_line(&mut line)?;
+        return Ok(line);
+    };
+    let mut hidden = before.clone();
+    hidden.local_modes &= !LocalModes::ECHO;
+    tcsetattr(&stdin, OptionalActions::Now, &hidden)?;
+    let read = stdin.read_line(&mut line);
+    tcsetattr(&stdin, OptionalActions::Now, &before)?;
+    read?;
+    Ok(line)
 }
 
 impl TerminalKeyboard {

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use coven_api::device::MakeSignInCode;
+use serde_json::json;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -27,6 +28,9 @@ pub(crate) struct Arguments {
     /// Only print the address.
     #[arg(short, long)]
     print: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result {
@@ -39,9 +43,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if let Some(port) = code.lost_port {
             output::say!("{}", connect::lost_port(port));
         }
-        if let Some(file) = &code.file
-            && open(file).await
-        {
+        let opened = match &code.file {
+            Some(file) => open(file).await,
+            None => false,
+        };
+        if arguments.json {
+            return output::json(&json!({"url": code.url, "opened": opened}));
+        }
+        if opened {
             output::say!("The page is open in your browser. Its address, good for a minute:");
         }
         output::line(&code.url)

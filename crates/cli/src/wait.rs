@@ -6,9 +6,12 @@ use clap::ValueEnum;
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::workflow::WorkflowDetails;
-use coven_model::{AgentState, AgentVerdict, InterventionKind, TaskStatus, WorkflowStatus};
+use coven_model::{
+    AgentState, AgentVerdict, InterventionId, InterventionKind, TaskStatus, WorkflowStatus,
+};
 use coven_notation::HumanDuration;
 use serde_json::json;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
@@ -16,6 +19,9 @@ use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::find::{self, SessionTarget};
 use crate::signals::{SignalEvent, SignalListener};
 use crate::{output, question};
+
+/// How often the session is looked at though nothing was told.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What `coven wait` takes.
 #[derive(clap::Args)]
@@ -85,11 +91,24 @@ async fn wait(client: &ApiClient, arguments: &Arguments) -> Result<WaitResult> {
     let id = workflow.item.id.clone();
     let mut events = EventPump::session(client, &id, Some(workflow.last_seq));
     let mut signals = SignalListener::listen()?;
+    let mut said = SaidReasons::default();
+    let mut looks = interval(LOOK_INTERVAL);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         if let Some(stands) = stands(&workflow, arguments) {
             return Ok(stands);
         }
+        said.say(&workflow, arguments.until == WaitUntil::Done);
         let streamed = tokio::select! {
+            // What an agent does is told and not kept: it may have been told before the stream of
+            // events was open.
+            _ = looks.tick() => {
+                // A daemon that does not answer now is waited for with its events.
+                if let Ok(now) = client.workflow(id.as_str()).await {
+                    workflow = now;
+                }
+                continue;
+            }
             told = signals.next() => match told {
                 SignalEvent::Resized => continue,
                 _ => return Err(CommandFailure::silent(FailureCode::Interrupted)),
@@ -113,6 +132,34 @@ async fn wait(client: &ApiClient, arguments: &Arguments) -> Result<WaitResult> {
             events.next().await?;
         }
         workflow = client.workflow(id.as_str()).await?;
+    }
+}
+
+/// Why nothing goes on, said once each on stderr, so that who waits knows what to do.
+#[derive(Default)]
+struct SaidReasons {
+    asked: Option<InterventionId>,
+    disk: bool,
+}
+
+impl SaidReasons {
+    fn say(&mut self, workflow: &WorkflowDetails, waits_for_end: bool) {
+        let name = &workflow.item.name;
+        let alone = workflow.interventions.len() == 1;
+        if let Some(asked) = workflow.interventions.first()
+            && waits_for_end
+            && self.asked.as_ref() != Some(&asked.id)
+        {
+            self.asked = Some(asked.id.clone());
+            output::say!("{name} is blocked: {}", question::asked(asked));
+            let of = question::name(name, asked, alone);
+            output::say!("To go on: {}", question::commands(&of, asked).join(", or "));
+        }
+        let problem = workflow.item.waits_for_disk.as_deref();
+        if let Some(problem) = problem.filter(|_| !self.disk) {
+            output::say!("{name} {}", output::one_line(problem));
+        }
+        self.disk = problem.is_some();
     }
 }
 

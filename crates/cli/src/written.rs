@@ -8,8 +8,10 @@ use coven_api::catalogue::TextDiagnostic;
 use coven_notation::{FileProblem, ProblemReport, SourceFile, SourceSpan};
 use serde_json::json;
 
+use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
-use crate::{folders, output};
+use crate::schema::SchemaFile;
+use crate::{folders, output, trust};
 
 /// The bytes of a file, with the name it has in messages.
 pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
@@ -86,12 +88,58 @@ fn offset(source: &SourceFile, line: u32, column: u32) -> usize {
     span.start + within.map_or(text.len(), |(place, _)| place)
 }
 
-/// A folder of the user's own configuration.
-pub(crate) fn user_folder(name: &str) -> Result<PathBuf> {
-    folders::config().map(|config| config.join(name)).ok_or_else(|| {
-        CommandFailure::failed("neither XDG_CONFIG_HOME nor HOME says where your configuration is")
-    })
+/// Where a new file of a kind goes: to the `.coven/` of this folder, or to the user's own
+/// configuration. The folder that has a folder for each kind, and whose project that is.
+pub(crate) fn home_of_new(user: bool, within: &Path) -> Result<(PathBuf, Option<PathBuf>)> {
+    if user {
+        let config = folders::config().ok_or_else(|| {
+            CommandFailure::failed(
+                "neither XDG_CONFIG_HOME nor HOME says where your configuration is",
+            )
+            .hint("set HOME, or leave out --user")
+        })?;
+        return Ok((config, None));
+    }
+    let base = std::env::current_dir().map_err(CommandFailure::failed)?;
+    let home = base.join(".coven");
+    refuse_links(&base, &home.join(within))?;
+    block_on(trust::refuse_not_owned(&base))?;
+    Ok((home, Some(base)))
 }
+
+/// The folder of the schemas that editors check written files with.
+const SCHEMA_FOLDER: &str = "schemas";
+
+/// The first line of a YAML file by which editors find its schema. The schema is written beside the
+/// folders of written files, so that it is there without a network and for everyone who has them;
+/// `way` leads from the file to that place.
+pub(crate) fn schema_line(home: &Path, way: &str, file: SchemaFile) -> Result<String> {
+    let name = format!("{}.json", file.name());
+    let path = home.join(SCHEMA_FOLDER).join(&name);
+    let failed =
+        |error| CommandFailure::failed(format!("could not write {}: {error}", path.display()));
+    let text = format!("{:#}\n", file.schema());
+    if fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
+        // A user's own configuration may lie behind links; agents can make those of a project.
+        let project = home.parent().filter(|_| home.ends_with(".coven"));
+        if let Some(base) = project {
+            refuse_links(base, &path)?;
+        }
+        if project.is_some() && path.is_symlink() {
+            return Err(CommandFailure::failed(format!(
+                "{} is a link, and nothing is written through a link",
+                path.display()
+            ))
+            .hint("remove the link, then try again"));
+        }
+        fs::create_dir_all(home.join(SCHEMA_FOLDER)).map_err(failed)?;
+        fs::write(&path, text).map_err(failed)?;
+    }
+    Ok(format!("{SCHEMA_COMMENT}{way}{SCHEMA_FOLDER}/{name}\n"))
+}
+
+/// What such a line begins with.
+pub(crate) const SCHEMA_COMMENT: &str = "# yaml-language-server: $schema=";
 
 /// Refuses a place below a project that a link leads to: what is written there would lie elsewhere.
 pub(crate) fn refuse_links(base: &Path, file: &Path) -> Result {
@@ -110,9 +158,30 @@ pub(crate) fn refuse_links(base: &Path, file: &Path) -> Result {
     Ok(())
 }
 
-/// Makes a file that is not there yet, and says where it is and how it is checked. `noun` is what
-/// the error asks to choose another of when the file exists.
-pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Result {
+/// Refuses to write over a file that is there. `noun` is what another of can be chosen.
+pub(crate) fn refuse_existing(path: &Path, noun: &str) -> Result {
+    if path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    Err(CommandFailure::failed(format!("{} is already there", path.display()))
+        .hint(format!("edit it, or choose another {noun}")))
+}
+
+/// A file that a command makes for people to edit.
+#[derive(Clone, Copy)]
+pub(crate) struct NewFile<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) text: &'a str,
+    /// The command that checks it.
+    pub(crate) command: &'a str,
+    /// What the error asks to choose another of when the file exists.
+    pub(crate) noun: &'a str,
+    pub(crate) as_json: bool,
+}
+
+/// Makes a file that is not there yet, and says where it is and how it is checked.
+pub(crate) fn create(new: &NewFile<'_>) -> Result {
+    let NewFile { path: file, text, command, noun, as_json } = *new;
     let failed =
         |error| CommandFailure::failed(format!("could not write {}: {error}", file.display()));
     if let Some(folder) = file.parent() {
@@ -126,6 +195,9 @@ pub(crate) fn create(file: &Path, text: &str, command: &str, noun: &str) -> Resu
         opened => opened.map_err(failed)?,
     };
     open.write_all(text.as_bytes()).map_err(failed)?;
+    if as_json {
+        return output::json(&json!({"path": file}));
+    }
     output::say!("Edit it, then: {command} {}", file.display());
     output::line(&file.display().to_string())
 }

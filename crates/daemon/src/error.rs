@@ -35,7 +35,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The path of the socket is longer than the system permits.
-    #[error("the path of the socket is too long: {}; set XDG_STATE_HOME to a shorter path", .0.display())]
+    #[error("the path of the socket is too long: {}; set XDG_RUNTIME_DIR to a folder of your own, or XDG_STATE_HOME to a shorter path", .0.display())]
     LongSocket(PathBuf),
     /// The configuration is wrong.
     #[error(transparent)]

@@ -19,6 +19,7 @@ mod listen;
 mod log;
 mod options;
 mod peer;
+mod person;
 mod port;
 mod route;
 mod secret;

@@ -1,6 +1,7 @@
 //! The daemon's log: one file, turned over when it is large. Whatever is logged, no line of it can
 //! move a cursor, colour a terminal or pretend to be another line.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -20,6 +21,9 @@ const MAX_LOG_BYTES: u64 = 8 << 20;
 /// So many older files stay: `daemon.log.1` to `daemon.log.3`.
 const MAX_OLD_LOGS: u32 = 3;
 
+/// So many lines are kept in memory while the disk takes none.
+const MAX_UNWRITTEN_LINES: usize = 200;
+
 #[derive(Clone, Debug)]
 pub(crate) struct DaemonLog {
     inner: Arc<Mutex<OpenLogFile>>,
@@ -31,6 +35,10 @@ struct OpenLogFile {
     file: File,
     size: u64,
     large: u64,
+    /// Lines that the disk did not take. They are written before the next one that it takes.
+    unwritten: VecDeque<String>,
+    /// How many of them were dropped because there were too many.
+    dropped: usize,
 }
 
 impl DaemonLog {
@@ -41,7 +49,14 @@ impl DaemonLog {
     fn turning_at(path: &Path, large: u64) -> io::Result<Self> {
         let file = append_to(path)?;
         let size = file.metadata()?.len();
-        let open = OpenLogFile { path: path.to_owned(), file, size, large };
+        let open = OpenLogFile {
+            path: path.to_owned(),
+            file,
+            size,
+            large,
+            unwritten: VecDeque::new(),
+            dropped: 0,
+        };
         Ok(Self { inner: Arc::new(Mutex::new(open)) })
     }
 
@@ -69,11 +84,37 @@ fn append_to(path: &Path) -> io::Result<File> {
 }
 
 impl OpenLogFile {
-    fn line(&mut self, line: &str) -> io::Result<()> {
+    /// Writes a line, behind those that could not be written before. A full disk must not stop the
+    /// daemon, and why nothing went on must be found when there is room again.
+    fn line(&mut self, line: String) {
+        if self.unwritten.len() == MAX_UNWRITTEN_LINES {
+            // The first ones tell how it began.
+            self.dropped += 1;
+        } else {
+            self.unwritten.push_back(line);
+        }
+        while let Some(line) = self.unwritten.pop_front() {
+            if self.write_line(&line).is_err() {
+                self.unwritten.push_front(line);
+                return;
+            }
+            if self.unwritten.is_empty() && self.dropped > 0 {
+                let dropped = std::mem::take(&mut self.dropped);
+                let line = format!("{dropped} more lines could not be written: the disk was full");
+                self.unwritten.push_back(plain(&line));
+            }
+        }
+    }
+
+    fn write_line(&mut self, line: &str) -> io::Result<()> {
         if self.size > 0 && self.size + line.len() as u64 > self.large {
             self.turn_over()?;
         }
-        self.file.write_all(line.as_bytes())?;
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // A part of a line may be there, and the whole line is written later.
+            self.file.set_len(self.size).ok();
+            return Err(error);
+        }
         self.size += line.len() as u64;
         Ok(())
     }
@@ -121,8 +162,7 @@ impl Drop for LogLine {
     fn drop(&mut self) {
         let line = plain(&String::from_utf8_lossy(&self.text));
         let mut open = self.log.inner.lock();
-        // A full disk must not stop the daemon, and there is nowhere else to say so.
-        drop(open.line(&line));
+        open.line(line);
     }
 }
 
@@ -158,5 +198,32 @@ mod tests {
         assert!(newest.starts_with("19 "), "{newest}");
         assert!(fs::read_to_string(folder.path().join("daemon.log.3")).unwrap().starts_with("16 "));
         assert!(!folder.path().join("daemon.log.4").exists());
+    }
+
+    #[test]
+    fn what_a_full_disk_did_not_take_is_written_when_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("daemon.log");
+        let log = DaemonLog::turning_at(&path, MAX_LOG_BYTES).unwrap();
+        let say = |text: &str| log.make_writer().write_all(text.as_bytes()).unwrap();
+        say("before");
+        // Nothing can be written through this, as on a full disk.
+        log.inner.lock().file = File::open(&path).unwrap();
+        say("the session waits for disk space");
+        for number in 0..MAX_UNWRITTEN_LINES {
+            say(&format!("line {number}"));
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before\n");
+        log.inner.lock().file = append_to(&path).unwrap();
+        say("after");
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["before", "the session waits for disk space"]);
+        assert_eq!(lines.len(), 1 + MAX_UNWRITTEN_LINES + 1);
+        assert_eq!(
+            lines[lines.len() - 1],
+            "2 more lines could not be written: the disk was full",
+            "the last ones are counted"
+        );
     }
 }

@@ -16,6 +16,7 @@ use coven_service::lineage::{self, JobSign, Lineage};
 use coven_service::{HolderRegistry, ProcessIdentity, machine};
 
 use crate::device::DeviceGrant;
+use crate::person;
 
 /// How a client is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,12 +114,10 @@ impl Caller {
 
     /// Who that is, for the record.
     pub(crate) fn name(&self) -> String {
-        let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-        let user = user.unwrap_or_else(|_| format!("uid {}", rustix::process::getuid().as_raw()));
         match (self.via, &self.device) {
-            (PeerTransport::Socket { .. }, _) => format!("{user} via socket"),
-            (PeerTransport::Tcp { .. }, Some(device)) => format!("{user} via {}", device.name),
-            (PeerTransport::Tcp { .. }, None) => format!("{user} via http"),
+            (PeerTransport::Socket { .. }, _) => person::via("socket"),
+            (PeerTransport::Tcp { .. }, Some(device)) => person::via(&device.name),
+            (PeerTransport::Tcp { .. }, None) => person::via("http"),
         }
     }
 }

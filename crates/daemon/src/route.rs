@@ -30,6 +30,7 @@ pub(crate) fn routes() -> Router<Daemon> {
     Router::new()
         .route("/workflows", get(workflow::list).post(workflow::start))
         .route("/workflows/{id}", get(workflow::show).delete(workflow::cancel))
+        .route("/workflows/{id}/outputs", get(look::outputs))
         .route("/workflows/{id}/resume", post(workflow::resume))
         .route("/workflows/{id}/retry", post(workflow::retry))
         .route("/workflows/{id}/purge", post(workflow::purge))

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_service::{
-    DeviceStore, ProcessIdentity, Service, ServiceConfig, ServiceOptions, UserFolders, private_file,
+    DeviceStore, MAX_SOCKET_PATH_BYTES, ProcessIdentity, Service, ServiceConfig, ServiceOptions,
+    UserFolders, private_file,
 };
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,9 +28,6 @@ use crate::port::LoopbackListener;
 use crate::server;
 use crate::sign_in::RedirectFile;
 use crate::state::Daemon;
-
-/// The longest path of a socket that the system takes.
-const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// How many files may be open: a connection and a follower each, and some for every agent.
 const MAX_OPEN_FILES: u64 = 16 * 1024;
@@ -62,6 +60,8 @@ pub async fn serve(options: Options) -> Result<(), Error> {
         return Err(Error::InsideAgent);
     }
     make_room();
+    // Whoever decides something first does not wait for it.
+    drop(tokio::task::spawn_blocking(crate::person::look_up));
     for folder in [places.state_dir.clone(), places.run_dir(), places.feed()] {
         private_file::create_folder(&folder).map_err(|source| Error::file(folder, source))?;
     }
@@ -195,6 +195,9 @@ fn bind_socket(path: &Path) -> Result<UnixListener, Error> {
         return Err(Error::LongSocket(path.to_owned()));
     }
     let wrong = |source| Error::file(path, source);
+    if let Some(folder) = path.parent() {
+        private_file::create_folder(folder).map_err(|source| Error::file(folder, source))?;
+    }
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
         _ => {}

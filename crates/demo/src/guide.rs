@@ -4,6 +4,8 @@
 pub const DIRECTIVES: &str = "\
 A prompt may hold directives, one per line or separated by `;`. Anything else is
 plain text; a prompt without a directive is answered with a friendly echo.
+`Read the file PATH and do exactly what it says.` takes the directives from a file,
+as prompts come that are too long for an argument.
 
   say TEXT             say it
   json VALUE           answer with this JSON

@@ -39,11 +39,13 @@ pub(crate) fn run(
     let wakeups = SignalWakeups::new(&[SIGCHLD, SIGWINCH]).map_err(Error::Terminal)?;
     let screen = RawTerminal::take_over(streams, options.alternate).map_err(Error::Terminal)?;
     let banner = banner(options, &session);
+    let session_id = session.id.clone();
     let mut agent = InteractiveAgent {
         tui: AgentTui::new(options, session, screen.size()),
         screen,
         streams,
         store,
+        session_id,
         wakeups,
         job: None,
         tricks: LateWriters::default(),
@@ -79,6 +81,7 @@ struct InteractiveAgent<'a> {
     screen: RawTerminal<'a>,
     streams: AgentStreams<'a>,
     store: DemoSessionStore,
+    session_id: String,
     wakeups: SignalWakeups,
     job: Option<RunningCommand>,
     tricks: LateWriters,
@@ -162,6 +165,10 @@ impl InteractiveAgent<'_> {
                             let note = format!("{error}: this session cannot be resumed");
                             self.tui.note(&note, self.now());
                         }
+                    }
+                    TuiAction::WriteDown(line) => {
+                        // Whoever reads it finds that it is missing.
+                        self.store.write_down(&self.session_id, &line).ok();
                     }
                     TuiAction::End(end) => return Ok(Some(end)),
                 }

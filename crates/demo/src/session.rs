@@ -54,6 +54,16 @@ impl DemoSession {
     }
 }
 
+/// A line of the file in which the agent writes down what is said on its terminal.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", content = "text", rename_all = "lowercase")]
+pub(crate) enum TranscriptLine {
+    /// What it was told, which begins a turn.
+    Prompt(String),
+    /// What it said since it last did something, at the end of a turn.
+    Answer(String),
+}
+
 /// The folder with the sessions. It is made when the first session is saved.
 #[derive(Clone, Debug)]
 pub(crate) struct DemoSessionStore {
@@ -117,6 +127,21 @@ impl DemoSessionStore {
                 options.write(true).create(true).truncate(true).mode(0o600).open(&part)?;
             file.write_all(&serde_json::to_vec_pretty(session)?)?;
             fs::rename(&part, &path)
+        };
+        write().map_err(|source| Error::Write { path: path.clone(), source })
+    }
+
+    /// Adds a line to what was said in a session.
+    pub(crate) fn write_down(&self, id: &str, line: &TranscriptLine) -> Result<(), Error> {
+        let path = self.path(id)?.with_extension("jsonl");
+        let write = || {
+            if let Some(folder) = path.parent() {
+                fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let mut text = serde_json::to_vec(line)?;
+            text.push(b'\n');
+            let mut options = fs::OpenOptions::new();
+            options.append(true).create(true).mode(0o600).open(&path)?.write_all(&text)
         };
         write().map_err(|source| Error::Write { path: path.clone(), source })
     }

@@ -21,9 +21,14 @@ pub(crate) struct PromptTask {
 }
 
 impl PromptTask {
-    /// A prompt that speaks for itself.
+    /// A prompt that speaks for itself, or names the file that does: a prompt that is too long for an
+    /// argument comes that way.
     pub(crate) fn new(prompt: String) -> Self {
-        Self { program: script::from_prompt(&prompt), prompt }
+        let program = match named_file(&prompt) {
+            Some(path) => script::from_prompt(&file_prompt(path)),
+            None => script::from_prompt(&prompt),
+        };
+        Self { prompt, program }
     }
 
     /// What the options say; without a prompt among them, what can be read from `input`.
@@ -50,6 +55,24 @@ impl PromptTask {
             (Some(program), None) => Some(Self { prompt: name(options), program }),
             (None, task) => task,
         })
+    }
+}
+
+/// The file that a prompt says to follow.
+fn named_file(prompt: &str) -> Option<&Path> {
+    let path = prompt.trim().strip_prefix("Read the file ")?;
+    path.strip_suffix(" and do exactly what it says.").map(Path::new)
+}
+
+/// The prompt in a file; one that cannot be read is a turn that fails and says why.
+fn file_prompt(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let read = fs::File::open(path)
+        .and_then(|file| file.take(MAX_PROMPT as u64 + 1).read_to_end(&mut bytes));
+    let failed = |why: String| format!("fail cannot read {}: {why}", path.display());
+    match read {
+        Ok(_) => text_of(&bytes).unwrap_or_else(|error| failed(error.to_string())),
+        Err(error) => failed(error.to_string()),
     }
 }
 
@@ -123,6 +146,23 @@ mod tests {
             assert!(PromptTask::read(&options(blank), None).unwrap().is_none());
         }
         assert!(PromptTask::read(&Options::default(), None).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_prompt_that_names_a_file_does_what_the_file_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("prompt.md");
+        fs::write(&path, "say from the file\n").unwrap();
+        let prompt = format!("Read the file {} and do exactly what it says.", path.display());
+        let task = PromptTask::new(prompt.clone());
+        assert_eq!(task.prompt, prompt);
+        assert_eq!(task.program.collect::<Vec<_>>(), [say("from the file")]);
+        fs::remove_file(&path).unwrap();
+        let failed: Vec<_> = PromptTask::new(prompt).program.collect();
+        assert!(matches!(&failed[..], [ScriptDirective::Fail(why)] if why.contains("prompt.md")));
+        // Anything else about files is only said.
+        let said: Vec<_> = PromptTask::new("Read the file x".to_owned()).program.collect();
+        assert_eq!(said, [ScriptDirective::Echo]);
     }
 
     #[test]

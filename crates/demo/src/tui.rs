@@ -21,7 +21,7 @@ use crate::job::ToolOutcome;
 use crate::options::Options;
 use crate::permission::PermissionRules;
 use crate::script::{AgentMisbehaviour, ProcessExit, ToolUse};
-use crate::session::DemoSession;
+use crate::session::{DemoSession, TranscriptLine};
 use crate::task::PromptTask;
 use editor::TextEditor;
 use keys::{KeyDecoder, TuiKey};
@@ -62,6 +62,8 @@ pub(crate) enum TuiAction {
     /// Stop doing it, and do not say anything.
     Cancel,
     Save(DemoSession),
+    /// Add this to what was said in the session.
+    WriteDown(TranscriptLine),
     End(ProcessExit),
 }
 

@@ -80,10 +80,13 @@ impl From<FileError> for io::Error {
 }
 
 impl OpenObstacle {
-    fn of(error: &io::Error) -> Self {
+    /// What an error of the system says is in the way.
+    pub fn of(error: &io::Error) -> Self {
         let Some(errno) = Errno::from_io_error(error) else {
             return match error.kind() {
-                io::ErrorKind::StorageFull => Self::Full,
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::FileTooLarge => Self::Full,
                 _ => Self::Other,
             };
         };

@@ -279,6 +279,14 @@ impl OpenFolder {
         if durability == Durability::Synced { self.sync() } else { Ok(()) }
     }
 
+    /// Puts a new file here so that it outlasts a power cut. If that fails, there is no such file: one
+    /// that may not be on the disk must not be found and taken for done by the next try.
+    pub fn put_durably(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
+        self.replace(name, bytes, Durability::Synced).inspect_err(|_| {
+            best_effort("take back a file that may not be on the disk", self.remove(name));
+        })
+    }
+
     fn write_draft(&self, draft: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let mut file = self.create_anew(draft).map_err(|error| error.source)?;
         file.write_all(bytes)?;
@@ -312,7 +320,8 @@ impl OpenFolder {
     /// Makes names that were added, changed or removed here outlast a power cut.
     pub fn sync(&self) -> Result<(), FileError> {
         disk_wait::check("syncing a folder");
-        rustix::fs::fsync(&*self.handle).map_err(|errno| self.error("sync", "", errno.into()))
+        let synced = fsync_folder(&self.handle);
+        synced.map_err(|errno| self.error("sync", "", errno.into()))
     }
 
     /// The names here, in no order; those that are not text are none of ours.
@@ -356,3 +365,11 @@ pub fn absent_is_none<T>(result: Result<T, FileError>) -> Result<Option<T>, File
         Err(error) => Err(error),
     }
 }
+
+#[cfg(not(test))]
+fn fsync_folder(folder: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fsync(folder)
+}
+
+#[cfg(test)]
+use tests::fsync_folder;

@@ -11,6 +11,28 @@ use super::*;
 
 const CONTENT: &str = "not yours";
 
+thread_local! {
+    /// What syncing a folder says on this thread, if it fails.
+    static SYNC_ERROR: std::cell::Cell<Option<Errno>> = const { std::cell::Cell::new(None) };
+}
+
+/// Syncs a folder, or fails as a test says.
+pub(super) fn fsync_folder(folder: impl AsFd) -> Result<(), Errno> {
+    SYNC_ERROR.get().map_or_else(|| rustix::fs::fsync(folder), Err)
+}
+
+#[test]
+fn a_file_whose_folder_could_not_be_synced_is_not_found_by_the_next_try() {
+    let place = Place::new();
+    SYNC_ERROR.set(Some(Errno::IO));
+    let error = place.folder.put_durably("outcome", b"done").unwrap_err();
+    assert_eq!(error.obstacle, OpenObstacle::Broken);
+    assert_eq!(place.folder.read("outcome").unwrap(), None);
+    SYNC_ERROR.set(None);
+    place.folder.put_durably("outcome", b"done").unwrap();
+    assert_eq!(place.folder.read("outcome").unwrap().as_deref(), Some(&b"done"[..]));
+}
+
 /// A folder, and beside it a file and a folder that nothing may change.
 struct Place {
     _root: TempDir,

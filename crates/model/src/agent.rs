@@ -93,4 +93,17 @@ pub struct AdapterAbilities {
     pub modes: BTreeMap<AgentMode, Vec<PermissionLevel>>,
     /// Whether what an agent on a terminal answered is told apart from the rest of its screen.
     pub reads_answers: bool,
+    /// Why no run in a mode can work with the adapter's files.
+    pub faults: BTreeMap<AgentMode, AdapterFault>,
+}
+
+/// What is wrong with the files of an adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdapterFault {
+    /// The code of the problem.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub help: String,
 }

@@ -16,8 +16,8 @@ use serde_json::Value;
 pub use format::KINDS;
 pub use parts::{
     AttemptPlace, DeliveredInput, InterventionDecision, JobConfinement, JobTimer, LoopVerdict,
-    SessionCreated, SessionRule, StepOutput, StopCause, StoppingEnd, TaskEnded, TaskRole,
-    TaskStarted, TimerPurpose,
+    SessionCause, SessionCreated, SessionRule, StepOutput, StopCause, StoppingEnd, TaskEnded,
+    TaskRole, TaskStarted, TimerPurpose,
 };
 
 use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};

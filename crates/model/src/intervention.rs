@@ -95,7 +95,9 @@ impl InterventionKind {
                 InterventionChoice::Deny,
                 InterventionChoice::Answer,
             ],
-            Self::StartApproval => &[InterventionChoice::Approve, InterventionChoice::Deny],
+            Self::StartApproval | Self::HumanGate => {
+                &[InterventionChoice::Approve, InterventionChoice::Deny]
+            }
             Self::Question | Self::Choice => {
                 &[InterventionChoice::Answer, InterventionChoice::Deny]
             }
@@ -107,9 +109,6 @@ impl InterventionKind {
             }
             Self::FailedGate | Self::FailedStep | Self::LostJob => {
                 &[InterventionChoice::Retry, InterventionChoice::Skip, InterventionChoice::Abort]
-            }
-            Self::HumanGate => {
-                &[InterventionChoice::Approve, InterventionChoice::Skip, InterventionChoice::Abort]
             }
             Self::LoopLimit => &[
                 InterventionChoice::Proceed,

@@ -221,6 +221,33 @@ pub struct ShellWork {
     /// The values the text refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
+    /// Values that do not fit into an environment. The shell reads them from files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileVariable>,
+}
+
+/// A value that a command is handed in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileVariable {
+    /// What the text calls it, such as `COVEN_V1`.
+    pub variable: String,
+    /// What the definition calls it, such as `input.spec`.
+    pub name: String,
+    /// The value itself.
+    pub value: String,
+}
+
+/// How bash is to run a command: a failure anywhere is a failure, and so is an unset variable.
+const BASH: [&str; 4] = ["bash", "-euo", "pipefail", "-c"];
+const SH: [&str; 3] = ["sh", "-eu", "-c"];
+
+impl ShellWork {
+    /// The usual shell and its arguments, before the text.
+    pub fn usual_shell(has_bash: bool) -> impl Iterator<Item = &'static str> {
+        let words: &'static [&'static str] = if has_bash { &BASH } else { &SH };
+        words.iter().copied()
+    }
 }
 
 #[cfg(test)]

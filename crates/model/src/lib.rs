@@ -10,6 +10,7 @@ pub mod event;
 pub mod id;
 pub mod intervention;
 pub mod job;
+mod mark;
 mod menu;
 pub mod outcome;
 pub mod retry;
@@ -20,13 +21,16 @@ pub mod usage;
 pub mod verdict;
 pub mod view;
 
-pub use agent::{AdapterAbilities, AgentMode, PermissionLevel};
+pub use agent::{AdapterAbilities, AdapterFault, AgentMode, PermissionLevel};
 pub use automatic::{AutoAnswer, AutoPolicy, HandlerName};
 pub use digest::ContentDigest;
 pub use event::{InterventionDecision, SessionEvent, SessionRule};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
 pub use intervention::{AskedAction, Intervention, InterventionChoice, InterventionKind};
-pub use job::{AgentWork, ConfineMode, ExitCodes, JobSpec, JobWork, SandboxMode, ShellWork};
+pub use job::{
+    AgentWork, ConfineMode, ExitCodes, FileVariable, JobSpec, JobWork, SandboxMode, ShellWork,
+};
+pub use mark::StateMark;
 pub use menu::{EntryError, MenuEntry};
 pub use outcome::{JobOutcome, ProcessEnding};
 pub use retry::ModelRetry;
@@ -36,5 +40,6 @@ pub use time::Timestamp;
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{
     AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, VerdictEvidence,
+    is_generic_rule,
 };
 pub use view::{PlanLane, PlanRow, PlanView, SessionView};

@@ -61,6 +61,9 @@ pub struct JobOutcome {
     /// The final answer of an agent, or the output of a command, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// How many bytes of it are missing: it is longer than a value may be, or a full disk took none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
     /// What was used up, where told.
     #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
     pub usage: TokenUsage,
@@ -87,6 +90,7 @@ impl JobOutcome {
             ending,
             reason: reason.into(),
             output: None,
+            omitted: 0,
             usage: TokenUsage::default(),
             denials: Vec::new(),
             agent_session: None,
@@ -94,4 +98,9 @@ impl JobOutcome {
             retry: None,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

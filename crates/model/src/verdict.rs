@@ -140,6 +140,15 @@ pub struct VerdictEvidence {
     pub conflicts: Vec<EvidenceConflict>,
 }
 
+/// With what the names begin that stand in the place of a rule where none of an adapter's decided,
+/// but what means the same in any program.
+const GENERIC_PREFIX: &str = "generic:";
+
+/// Whether a rule by this name is none of an adapter, but one of those for any program.
+pub fn is_generic_rule(rule: &str) -> bool {
+    rule.starts_with(GENERIC_PREFIX)
+}
+
 /// A source that says something else than the verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

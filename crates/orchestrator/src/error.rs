@@ -185,6 +185,12 @@ pub enum RequestError {
     /// The task has no agent that could be asked.
     #[error("the task {0} has no running agent")]
     NoAgent(TaskId),
+    /// The task has no agent yet.
+    #[error(
+        "the agent of {0} has not started yet: it waits for a slot, because as many agents run as \
+         may at once"
+    )]
+    Queued(TaskId),
     /// The session has no such task.
     #[error("there is no task `{task}`{}", suggestion(near.as_ref()))]
     NoTask {

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coven_adapters::AdapterFolders;
+use coven_adapters::{AdapterFolders, AdapterRegistry};
 use coven_model::AutoAnswer;
+use coven_model::event::SessionCause;
 use coven_notation::TrustedFiles;
 use coven_policy::{AgentAutomation, EffectivePolicies};
 use coven_store::{FolderOwners, Retention, SessionAuthority};
@@ -93,6 +94,9 @@ pub struct Options {
     /// Looks at the files of the policies again, before each question is decided. Without it the
     /// policies stay until others are set.
     pub policy_refresh: Option<PolicyRefresh>,
+    /// Types of agents of the program itself: made by code, or by a file that it names. Those of the
+    /// user and of a trusted project are added.
+    pub adapters: AdapterRegistry,
     /// The adapter for steps that name none.
     pub default_adapter: Option<String>,
     /// The program that holds the locks, named in the error of another one that finds them taken.
@@ -130,6 +134,7 @@ impl Options {
             policies: EffectivePolicies::default(),
             automation: AgentAutomation::default(),
             policy_refresh: None,
+            adapters: AdapterRegistry::default(),
             default_adapter: None,
             keeper: format!("coven {}", env!("CARGO_PKG_VERSION")),
             feed: Feed::in_memory(),
@@ -151,6 +156,7 @@ impl Options {
             user: self.config_dir.as_ref().map(|config| config.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
             trusted: trust.files.clone(),
+            ..AdapterFolders::default()
         }
     }
 
@@ -206,6 +212,8 @@ pub struct NewSession {
     pub key: Option<String>,
     /// How every question of the run is answered without a person, if the caller wants that.
     pub auto: Option<AutoAnswer>,
+    /// The event that started it, if its grimoire's trigger did.
+    pub cause: Option<SessionCause>,
 }
 
 impl NewSession {
@@ -221,6 +229,6 @@ impl NewSession {
 
     fn of(what: SessionContent) -> Self {
         let env = std::env::vars_os().collect();
-        Self { what, input: Map::new(), goal: None, env, key: None, auto: None }
+        Self { what, input: Map::new(), goal: None, env, key: None, auto: None, cause: None }
     }
 }

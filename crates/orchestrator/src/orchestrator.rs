@@ -325,11 +325,28 @@ impl Orchestrator {
         self.shared.manager.is_in_place()
     }
 
+    /// What has to be said to the next who starts something here, once: that its `.coven` had been
+    /// deleted.
+    pub fn take_notice(&self) -> Option<String> {
+        self.shared.manager.take_notice()
+    }
+
+    /// Gives up a session whose base directory is not in its place any more, so that nothing of it
+    /// can be recorded: its jobs are ended, and it leaves the memory.
+    pub async fn abandon(&self, id: &SessionId) {
+        if let Some(controller) = self.controller(id) {
+            controller.stop_jobs().await;
+            controller.close().await;
+        }
+        self.shared.controllers.remove(id);
+        self.shared.manager.forget(id);
+    }
+
     /// Whether a session is under way in memory, or has agents that were left alive.
     pub fn is_busy(&self) -> bool {
         let controllers = self.shared.controllers.all();
-        let busy = |controller: &SessionController| !controller.status().is_final();
-        controllers.iter().any(busy) || self.list().iter().any(|entry| entry.kept)
+        controllers.iter().any(SessionController::is_under_way)
+            || self.list().iter().any(|entry| entry.kept)
     }
 
     /// One session, as a list shows it.

@@ -15,6 +15,7 @@ use coven_model::{
 };
 use coven_runner::AgentRunner;
 use coven_workflow::State;
+use coven_workflow::attention::ShownActivity;
 use coven_workflow::plan::StepAction;
 use coven_workflow::state::{AnswerPhase, LiveJob, RefusedQuestion, TaskRun, WorkflowRun};
 use coven_workflow::view::{SessionViewBuilder, plan_view};
@@ -54,6 +55,10 @@ impl LiveJobs {
         jobs.get(job)?.get()
     }
 
+    fn is_queued(&self, job: &AttemptId) -> bool {
+        self.0.read().get(job).is_some_and(RunnerSlot::is_queued)
+    }
+
     fn agents(&self) -> Vec<(AttemptId, AgentRunner)> {
         let jobs = self.0.read();
         let agents = jobs.iter().filter_map(|(job, slot)| match slot.get()? {
@@ -90,6 +95,8 @@ pub struct TaskSnapshot {
     pub adapter: String,
     /// With a terminal or without.
     pub mode: AgentMode,
+    /// Whether its process is not started yet because as many jobs run as may at once.
+    pub queued: bool,
     pub(crate) runner: Option<Runner>,
 }
 
@@ -199,13 +206,27 @@ impl SessionSnapshot {
         self.state.run().into_iter().flat_map(WorkflowRun::interventions)
     }
 
-    /// How many tasks have a process.
+    /// How many tasks have a process, or will have it in a moment.
     pub fn running_tasks(&self) -> usize {
+        self.begun_tasks().filter(|task| !self.jobs.is_queued(&task.job())).count()
+    }
+
+    /// How many tasks wait for a slot of the daemon.
+    pub fn queued_tasks(&self) -> usize {
+        self.begun_tasks().filter(|task| self.jobs.is_queued(&task.job())).count()
+    }
+
+    /// Whether the newest attempt of a task waits for a slot of the daemon.
+    pub fn is_queued(&self, task: &TaskId) -> bool {
+        self.live(task).is_some_and(|(job, _)| self.jobs.is_queued(&job))
+    }
+
+    fn begun_tasks(&self) -> impl Iterator<Item = &TaskRun> {
         let jobs = self.state.run().into_iter().flat_map(WorkflowRun::live_jobs);
-        let is_running = |task: &TaskRun| {
+        let is_begun = |task: &&TaskRun| {
             matches!(task.status(), TaskStatus::Running | TaskStatus::WaitingForUser)
         };
-        jobs.filter(|(task, _)| is_running(task)).count()
+        jobs.map(|(task, _)| task).filter(is_begun)
     }
 
     /// What the agents on a terminal are doing, by attempt.
@@ -220,10 +241,11 @@ impl SessionSnapshot {
     pub(crate) fn unheard(&self) -> Vec<(AttemptId, AgentVerdict)> {
         let agents = self.jobs.agents().into_iter();
         let unheard = agents.filter_map(|(job, agent)| {
-            let (_, live) = self.live(&job.task).filter(|(attempt, _)| *attempt == job)?;
             let verdict = agent.verdict();
-            let waits = verdict.digest.is_some() || agent.is_unexplained();
-            (waits && !live.is_attended(verdict.state)).then_some((job, verdict))
+            let (state, digest) = (verdict.state, verdict.digest.clone());
+            let is_unexplained = agent.is_unexplained();
+            let shown = ShownActivity { state, digest, is_unexplained };
+            self.state.run()?.is_unheard(&job, &shown).then_some((job, verdict))
         });
         unheard.collect()
     }
@@ -245,6 +267,7 @@ impl SessionSnapshot {
         let attempt = found.job();
         Ok(TaskSnapshot {
             runner: self.jobs.runner(&attempt),
+            queued: self.jobs.is_queued(&attempt),
             attempt,
             place: found.place,
             status: run.task_status(task).unwrap_or_default(),

@@ -11,6 +11,7 @@ mod manager;
 mod past;
 pub(crate) mod replay;
 mod session;
+mod storage_problem;
 mod writer;
 
 pub(crate) use caller::Environment;
@@ -25,4 +26,5 @@ pub(crate) use manager::look;
 pub(crate) use past::{PastSession, decided, start_of, subscribe_past};
 pub(crate) use session::Recorded;
 pub use session::WorkflowSession;
+pub(crate) use storage_problem::{STORAGE_RETRY, StorageProblem, StorageProblems, may_pass};
 pub use writer::JournalWriter;

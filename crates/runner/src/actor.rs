@@ -9,12 +9,15 @@ mod answering;
 mod ending;
 mod handle;
 mod input;
+mod keyboard;
 mod lifecycle;
 mod published;
+mod question;
 mod reader;
 mod screen;
 mod sending;
 mod terminal;
+mod unread;
 
 use std::cell::RefCell;
 use std::io;
@@ -23,7 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use coven_adapters::{AgentAdapter, OutputChunk};
+use coven_adapters::{AgentAdapter, OutputChunk, TypedText};
 use coven_model::{AgentVerdict, EvidenceSource, ModelRetry, VerdictEvidence};
 use coven_runtime::domain::{Pane, PaneStream, ReadOutcome, StopMode};
 use coven_runtime::readiness::watch;
@@ -40,6 +43,7 @@ pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
 use handle::{Reply, StopReply};
 use input::{InputQueue, InputSecrecy};
+pub(crate) use keyboard::{LineTypist, TypedLine};
 use lifecycle::Lifecycle;
 use published::PublishedState;
 pub(crate) use reader::AgentReader;
@@ -199,8 +203,10 @@ impl RunnerActor {
             self.lost = self.pane.lost();
             self.repaint();
         }
+        self.notice_input_mode();
         self.write_due();
         self.flush();
+        self.settle_unverified();
         self.look();
         self.tick();
         self.flush();
@@ -293,6 +299,33 @@ impl RunnerActor {
 
     fn tell(&self, event: RunnerEvent) {
         self.published.tell(event);
+    }
+
+    /// Queues bytes of an answer or a message, and notes how many belong together.
+    fn write_input(&mut self, bytes: &[u8], together: usize) {
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.typed_bytes = u32::try_from(together).unwrap_or(u32::MAX);
+        }
+        self.write(bytes);
+    }
+
+    /// Takes note of what the terminal does with what is typed.
+    fn notice_input_mode(&mut self) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let mode = self.pane.input_mode();
+        if mode.is_some_and(|mode| !mode.collects_lines) {
+            terminal.keyboard.line.clear();
+        }
+        let typed = match mode {
+            Some(mode) if mode.hides_line() => TypedText::Hidden,
+            Some(mode) if mode.collects_lines => TypedText::Line,
+            _ => TypedText::Shown,
+        };
+        if terminal.sniffer.typed_text() != typed {
+            terminal.sniffer.set_typed_text(typed);
+            terminal.pace.changed(now);
+        }
     }
 
     /// Queues bytes for the process, as typed by a person.

@@ -11,7 +11,7 @@ use coven_terminal::snapshot::ScreenSnapshot;
 use tokio::sync::watch;
 
 use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
-use crate::answer::{AnswerAction, AnswerError};
+use crate::answer::{AnswerAction, AnswerError, GivenAnswer};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::ShownState;
 use crate::finished::PastActivity;
@@ -143,7 +143,12 @@ impl AgentRunner {
         digest: ContentDigest,
         action: AnswerAction,
     ) -> Result<(), AnswerError> {
-        let ask = |reply| Request::Answer { digest, action, reply };
+        self.give(GivenAnswer { digest, action, name: None, typed: 0 }).await
+    }
+
+    /// Answers a question, or goes on with an answer that another process began to give.
+    pub async fn give(&self, answer: GivenAnswer) -> Result<(), AnswerError> {
+        let ask = |reply| Request::Answer { answer, reply };
         self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
     }
 

@@ -9,6 +9,7 @@ use coven_adapters::config::{Config, DialogConfig};
 use coven_model::{ContentDigest, InterventionChoice};
 use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
+use crate::delivery::answers;
 pub(crate) use selection::{EntrySelection, SelectionStep};
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
@@ -22,6 +23,17 @@ const TAKEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// that have just painted a dialog lose keys, or put it up once more and forget what was selected:
 /// seen up to a quarter of a second after the paint. Only a rule answers faster than this.
 pub(crate) const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(500);
+
+/// How long the screen may show something else than the question that is answered: a program that
+/// repaints takes it away for a moment.
+pub(crate) const QUESTION_HIDDEN_TIME: Duration = Duration::from_millis(600);
+
+/// How long a process that is stopped may take to be continued, and how often it is looked at.
+pub(crate) const STOPPED_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const STOPPED_LOOK_TIME: Duration = Duration::from_millis(250);
+
+/// How long after a person has typed at a question what they typed may be taken.
+pub(crate) const PERSON_ANSWER_TIME: Duration = Duration::from_millis(3200);
 
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +70,19 @@ impl AnswerAction {
     }
 }
 
+/// An answer to a question.
+#[derive(Clone, Debug)]
+pub struct GivenAnswer {
+    /// What was asked.
+    pub digest: ContentDigest,
+    pub action: AnswerAction,
+    /// Its name on the tape.
+    pub name: Option<String>,
+    /// How many pieces of it a process typed that died then. It goes on behind them, though what
+    /// was typed may have changed what the agent shows.
+    pub typed: usize,
+}
+
 /// Why an answer was not given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
@@ -83,6 +108,20 @@ pub enum AnswerError {
         /// Whether a key was pressed to select it.
         pressed: bool,
     },
+    /// The process of the agent is stopped. Nothing was pressed.
+    #[error(
+        "process {0} of the agent is stopped and reads nothing (`kill -CONT {0}` continues it); nothing was pressed"
+    )]
+    Stopped(i32),
+    /// The agent has not read the keys, and they were thrown away.
+    #[error(
+        "the agent does not read its keys, it may be stopped; those of the answer were taken back"
+    )]
+    NotRead,
+    /// A person has typed something at the question and not submitted it, which would be submitted
+    /// along. Nothing was pressed.
+    #[error("“{0}” was typed at the question and not submitted; nothing was pressed")]
+    Draft(String),
     /// The keys were pressed, and the agent asks the same as before.
     #[error("the keys were pressed, and the agent still asks the same")]
     StillAsked,
@@ -98,7 +137,12 @@ impl AnswerError {
     /// Whether something of the answer was typed, so that it may have been taken all the same.
     pub fn was_pressed(&self) -> bool {
         match self {
-            Self::Stale | Self::Unknown(_) | Self::Ended => false,
+            Self::Stale
+            | Self::Unknown(_)
+            | Self::Stopped(_)
+            | Self::NotRead
+            | Self::Draft(_)
+            | Self::Ended => false,
             Self::NotTaken { .. } | Self::StillAsked => true,
             Self::NotSelected { pressed, .. } => *pressed,
             Self::Text(error) => error.was_typed(),
@@ -150,11 +194,12 @@ pub(crate) enum PendingAnswer<R> {
 /// An answer to a question that was only just asked.
 #[derive(Debug)]
 pub(crate) struct HeldAnswer<R> {
-    pub(crate) digest: ContentDigest,
-    pub(crate) action: AnswerAction,
+    pub(crate) answer: GivenAnswer,
     pub(crate) reply: R,
     /// When its question has settled.
     pub(crate) due: Duration,
+    /// Until when it waits for its question to be what the screen shows.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// What an agent asks while an answer is on its way.
@@ -179,6 +224,8 @@ pub(crate) enum Release<R> {
 /// What to do about an answer on its way.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AnswerEffect<R> {
+    /// Note this on the tape, before what is pressed next.
+    Note(String),
     Press(KeyPress),
     /// Look at the screen again then, if it does not change before.
     Wake(Duration),
@@ -235,7 +282,7 @@ impl<R> PendingAnswer<R> {
     /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
     pub(crate) fn release(&mut self, asked: Option<&ContentDigest>, now: Duration) -> Release<R> {
         match std::mem::replace(self, Self::None) {
-            Self::Held(held) if held.due <= now || asked != Some(&held.digest) => {
+            Self::Held(held) if held.due <= now || asked != Some(&held.answer.digest) => {
                 Release::Give(held)
             }
             Self::Held(held) => {
@@ -261,8 +308,10 @@ impl<R> PendingAnswer<R> {
         let Self::Pressing(keys, _) = self else { return effects };
         let result = loop {
             match keys.feed(screen, asked, now) {
-                KeyStep::Press(keys) => {
-                    effects.extend(keys.into_iter().map(AnswerEffect::Press));
+                KeyStep::Press(pressed) => {
+                    let note = keys.name.as_deref().map(answers);
+                    effects.extend(note.map(AnswerEffect::Note));
+                    effects.extend(pressed.into_iter().map(AnswerEffect::Press));
                 }
                 KeyStep::Wait(due) => {
                     effects.push(AnswerEffect::Wake(due));
@@ -292,7 +341,7 @@ impl<R> PendingAnswer<R> {
 
 /// Keys that are pressed one after another, each when the one before it has changed the screen. The
 /// last is taken when the question is gone.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct KeySequence {
     /// Keys that are pressed together.
     keys: Vec<Vec<KeyPress>>,
@@ -303,6 +352,8 @@ pub(crate) struct KeySequence {
     asked: Option<ContentDigest>,
     /// What is typed when the last key has changed the screen.
     text: Option<String>,
+    /// Its name on the tape.
+    name: Option<String>,
 }
 
 /// What to do about keys on their way.
@@ -322,12 +373,22 @@ impl KeySequence {
     /// Keys that are pressed one by one.
     pub(crate) fn new(keys: Vec<KeyPress>) -> Self {
         let keys = keys.into_iter().map(|key| vec![key]).collect();
-        Self { keys, next: 0, pressed: None, asked: None, text: None }
+        Self { keys, ..Self::default() }
     }
 
     /// Keys that are pressed at once.
     pub(crate) fn at_once(keys: Vec<KeyPress>) -> Self {
-        Self { keys: vec![keys], next: 0, pressed: None, asked: None, text: None }
+        Self { keys: vec![keys], ..Self::default() }
+    }
+
+    /// The same behind those that were pressed before.
+    pub(crate) fn resumed(self, name: Option<String>, pressed: usize) -> Self {
+        Self { name, next: pressed, ..self }
+    }
+
+    /// How many pieces there are.
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
     }
 
     fn is_pressed(&self) -> bool {
@@ -337,7 +398,7 @@ impl KeySequence {
     /// An answer that was typed and is submitted at a time: it is taken if the question that was
     /// asked is gone after that.
     pub(crate) fn submitted(asked: ContentDigest, at: Duration) -> Self {
-        Self { keys: Vec::new(), next: 0, pressed: Some((0, at)), asked: Some(asked), text: None }
+        Self { pressed: Some((0, at)), asked: Some(asked), ..Self::default() }
     }
 
     fn feed(&mut self, screen: u64, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
@@ -469,9 +530,9 @@ mod tests {
     #[test]
     fn an_answer_is_held_until_its_question_has_settled_or_is_gone() {
         let held = || {
-            let (digest, action) =
-                (digest("asked"), AnswerAction::Choose(InterventionChoice::Approve));
-            PendingAnswer::Held(HeldAnswer { digest, action, reply: "caller", due: s(2) })
+            let action = AnswerAction::Choose(InterventionChoice::Approve);
+            let answer = GivenAnswer { digest: digest("asked"), action, name: None, typed: 0 };
+            PendingAnswer::Held(HeldAnswer { answer, reply: "caller", due: s(2), patience: None })
         };
         let asked = digest("asked");
         let mut answer = held();

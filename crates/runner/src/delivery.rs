@@ -8,19 +8,27 @@
 mod draft;
 mod message;
 mod queue;
+mod record;
 
 use std::time::Duration;
 
 use coven_model::{AgentState, ContentDigest};
 use coven_terminal::snapshot::is_frame;
 
+use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
+
 pub(crate) use draft::draft;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
 pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
+pub use record::{DeliveryProgress, InputName, TypedInputs};
+pub(crate) use record::{answers, is_submit, is_typing};
 
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
 /// start on a busy machine.
 const READY_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// How long a message waits for an agent whose screen nobody knows: somebody has to look soon.
+const UNKNOWN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the agent may take to read what was typed: longer than any hiccup, shorter than a
 /// person waits.
@@ -35,6 +43,10 @@ const SUBMIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long the agent may take to begin to work. Some look things up first.
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a program that reads lines must show its next prompt before the one before counts as
+/// taken without work that was seen.
+const LINE_TURN_TIME: Duration = Duration::from_secs(1);
+
 /// How long what was typed must rest on the screen before it is submitted: programs that tell
 /// pasted text by its speed take a submit that comes too soon for a line end.
 const ECHO_SETTLE_TIME: Duration = Duration::from_millis(200);
@@ -42,6 +54,9 @@ const ECHO_SETTLE_TIME: Duration = Duration::from_millis(200);
 /// How long a program that has just started must show its prompt before the first message is
 /// typed: some show it for a quarter of a second before their first dialog takes its place.
 const PROMPT_SETTLE_TIME: Duration = Duration::from_secs(1);
+
+/// How long what was typed before a question may take to be on the screen again after it.
+const REAPPEAR_TIME: Duration = Duration::from_secs(1);
 
 /// How long a message that the program put back into its prompt may take to be deleted there.
 const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,6 +66,10 @@ const DRAFT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long what a person types may take to show up in the prompt.
 const ECHO_PATIENCE: Duration = Duration::from_secs(1);
+
+/// The same for a text that was not submitted: on a busy machine programs paint late, and the
+/// message would be sent along with it.
+const DRAFT_ECHO_PATIENCE: Duration = Duration::from_secs(6);
 
 /// How programs begin what they show in the place of a long paste: `[Pasted text #1]`, `[Paste #1 -
 /// 65 lines]`.
@@ -68,10 +87,24 @@ enum PromptObstacle {
     Leftover,
     /// Another message was typed in the turn that is under way.
     OtherMessage,
+    /// The agent works and reads no text while it does, as programs without bracketed paste do:
+    /// what is typed now is read by whatever it asks next.
+    NotReading,
+    /// The process that should read it is stopped.
+    Stopped(i32),
     /// A person has typed something and not submitted it.
     Draft,
     /// A person has just typed something, which may not be on the screen before then.
     Keys(Duration),
+}
+
+/// What can be seen of an agent's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkSigns {
+    /// Its adapter has rules for it.
+    Rules,
+    /// None, as with a shell: there is a prompt or there is none.
+    PromptOnly,
 }
 
 /// What one delivery needs to know about the agent.
@@ -87,12 +120,17 @@ struct PromptView<'a> {
     screen: &'a str,
     /// The lines around the cursor, the same way.
     prompt: &'a str,
+    /// The line of the cursor, where the program reads plain lines or edits a single one.
+    line: Option<&'a str>,
+    work: WorkSigns,
     /// Whether it has worked since the last look.
     worked: bool,
     /// Whether everything that was to be written was.
     written: bool,
     /// What it asks.
     asked: Option<&'a ContentDigest>,
+    /// Whether the terminal is known to collect lines.
+    collects_lines: bool,
 }
 
 /// What to do next.
@@ -129,7 +167,11 @@ struct Delivery {
     cleared: Option<Duration>,
     /// Since when it waits for a draft to go.
     behind_draft: Option<Duration>,
+    /// Since when it waits for a process to be continued.
+    stopped: Option<Duration>,
     submission: Submission,
+    /// Whether the terminal collected lines when it was typed.
+    typed_as_line: bool,
 }
 
 /// Whether a message was submitted, and what came of it.
@@ -137,6 +179,8 @@ struct Delivery {
 enum Submission {
     /// It rests on the screen since then.
     Due(Duration),
+    /// It was typed, and then the agent asked something.
+    BehindQuestion,
     /// The keys were pressed.
     Pressed,
     /// The agent has worked since.
@@ -157,13 +201,15 @@ impl Delivery {
             asked: None,
             cleared: None,
             behind_draft: None,
+            stopped: None,
             submission: Submission::Due(now),
+            typed_as_line: false,
         }
     }
 
     /// A text that answers a question: the agent waits for it, and need not work afterwards.
-    fn answer(id: u64, text: String, now: Duration) -> Self {
-        let message = Message { proof: DeliveryProof::Submission, ..Message::new(text) };
+    fn answer(id: u64, answer: Message, now: Duration) -> Self {
+        let message = Message { proof: DeliveryProof::Submission, ..answer };
         let mut delivery = Self::new(id, message, now);
         delivery.answers = true;
         delivery
@@ -174,7 +220,7 @@ impl Delivery {
     }
 
     fn is_submitted(&self) -> bool {
-        !matches!(self.submission, Submission::Due(_))
+        matches!(self.submission, Submission::Pressed | Submission::Worked)
     }
 
     fn has_worked(&self) -> bool {
@@ -205,6 +251,15 @@ impl Delivery {
         if view.worked && self.is_submitted() {
             self.submission = Submission::Worked;
         }
+        // A program that reads single keys sets its terminal back once it has its answer. Enter would
+        // answer what it asks next.
+        if self.answers
+            && !self.typed_as_line
+            && view.collects_lines
+            && self.is_about_to_be_submitted()
+        {
+            return DeliveryStep::Done;
+        }
         match self.stage {
             DeliveryStage::Accepted => self.accepted(view, now),
             DeliveryStage::Typed => self.typed(view, now),
@@ -215,6 +270,15 @@ impl Delivery {
     }
 
     fn accepted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
+        if let PromptObstacle::Stopped(process) = view.obstacle {
+            let until = *self.stopped.get_or_insert(now) + STOPPED_PATIENCE;
+            if until <= now {
+                return DeliveryStep::Failed(DeliveryError::Stopped(process));
+            }
+            self.since = now;
+            return DeliveryStep::Wait(until.min(now + STOPPED_LOOK_TIME));
+        }
+        self.stopped = None;
         if let PromptObstacle::Keys(due) = view.obstacle
             && !self.answers
             && !self.message.typed
@@ -229,13 +293,17 @@ impl Delivery {
             AgentState::Awaiting if !self.answers => DeliveryStep::Failed(DeliveryError::Awaiting),
             // Programs make one message of those that they are given while they work.
             AgentState::Working
-                if view.obstacle == PromptObstacle::OtherMessage && !self.answers =>
+                if matches!(
+                    view.obstacle,
+                    PromptObstacle::OtherMessage | PromptObstacle::NotReading
+                ) && !self.answers =>
             {
                 self.since = now;
                 DeliveryStep::Wait(now + READY_TIMEOUT)
             }
             // Whatever it does: what stands in its prompt can be seen there.
             _ if self.message.typed => {
+                self.typed_as_line = view.collects_lines;
                 self.reach(DeliveryStage::Typed, now);
                 self.typed(view, now)
             }
@@ -266,13 +334,20 @@ impl Delivery {
                 }
             }
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
-                self.queued = view.state == AgentState::Working;
                 self.before = self.count(view.screen);
+                self.typed_as_line = view.collects_lines;
+                self.reach(DeliveryStage::Typed, now);
+                DeliveryStep::Type
+            }
+            // Whoever sends it anyway has seen what nobody knows.
+            AgentState::Unknown if self.message.proof == DeliveryProof::None => {
                 self.reach(DeliveryStage::Typed, now);
                 DeliveryStep::Type
             }
             state => {
-                let due = self.since + READY_TIMEOUT;
+                let patience =
+                    if state == AgentState::Unknown { UNKNOWN_TIMEOUT } else { READY_TIMEOUT };
+                let due = self.since + patience;
                 if due <= now {
                     DeliveryStep::Failed(DeliveryError::NotReady { state })
                 } else {
@@ -286,9 +361,13 @@ impl Delivery {
         if !view.written {
             return self.wait_for(DeliveryStage::Typed, WRITE_TIMEOUT, now);
         }
-        let (needles, placeholders) = self.count(view.screen);
-        let blind = self.message.proof == DeliveryProof::None;
-        if blind || needles > self.before.0 || placeholders > self.before.1 {
+        if let Some(step) = self.behind_question(view, now) {
+            return step;
+        }
+        if let Some(step) = self.swallowed_before(view, now) {
+            return step;
+        }
+        if self.is_shown(view) {
             self.submission = Submission::Due(now);
             self.reach(DeliveryStage::Echoed, now);
             return DeliveryStep::Wait(now + ECHO_SETTLE_TIME);
@@ -296,16 +375,96 @@ impl Delivery {
         self.wait_for(DeliveryStage::Echoed, ECHO_TIMEOUT, now)
     }
 
-    fn echoed(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
-        if let Submission::Due(since) = self.submission {
-            let due = since + ECHO_SETTLE_TIME;
-            if now < due {
-                return DeliveryStep::Wait(due);
+    /// Whether it is on the screen; what is sent anyway need not be.
+    fn is_shown(&self, view: &PromptView<'_>) -> bool {
+        let (needles, placeholders) = self.count(view.screen);
+        let blind = self.message.proof == DeliveryProof::None;
+        blind || needles > self.before.0 || placeholders > self.before.1
+    }
+
+    /// Where the agent asks something before what was typed is submitted, the keys would be an answer
+    /// to that. The message waits for the end of the question; if it is not on the screen then, the
+    /// question has swallowed it, and it is typed again.
+    fn behind_question(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
+        if self.answers {
+            return None;
+        }
+        if view.state == AgentState::Awaiting {
+            if !self.message.waits {
+                return Some(DeliveryStep::Failed(DeliveryError::Awaiting));
             }
-            self.submission = Submission::Pressed;
-            self.since = now;
-            self.asked = view.asked.cloned();
-            return DeliveryStep::Submit;
+            (self.since, self.submission) = (now, Submission::BehindQuestion);
+            return Some(DeliveryStep::Wait(now + READY_TIMEOUT));
+        }
+        if self.submission != Submission::BehindQuestion {
+            return None;
+        }
+        let due = self.since + REAPPEAR_TIME;
+        if !self.is_shown(view) && now < due {
+            return Some(DeliveryStep::Wait(due));
+        }
+        self.submission = Submission::Due(now);
+        if self.is_shown(view) {
+            return None;
+        }
+        self.message.typed = false;
+        self.reach(DeliveryStage::Accepted, now);
+        Some(self.accepted(view, now))
+    }
+
+    /// A question may have swallowed what a process typed that died then. It was never submitted, so
+    /// it is typed again once the agent shows a prompt without it.
+    fn swallowed_before(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
+        if !self.message.typed || self.answers || self.is_shown(view) {
+            return None;
+        }
+        match view.state {
+            AgentState::Working => {
+                self.since = now;
+                Some(DeliveryStep::Wait(now + READY_TIMEOUT))
+            }
+            AgentState::Idle | AgentState::Error if now < self.since + REAPPEAR_TIME => {
+                Some(DeliveryStep::Wait(self.since + REAPPEAR_TIME))
+            }
+            AgentState::Idle | AgentState::Error => {
+                self.message.typed = false;
+                self.reach(DeliveryStage::Accepted, now);
+                Some(self.accepted(view, now))
+            }
+            _ => None,
+        }
+    }
+
+    /// It stands in the prompt, and is submitted once it has for a while.
+    fn resting(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
+        if let Some(step) = self.behind_question(view, now) {
+            return step;
+        }
+        // What was typed into a line stands there, also where the program paints over it.
+        let stands = self.is_shown(view) || (self.typed_as_line && view.collects_lines);
+        let since = match self.submission {
+            Submission::Due(since) if stands => since,
+            _ => now,
+        };
+        self.submission = Submission::Due(since);
+        if !stands {
+            return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
+        }
+        let due = since + ECHO_SETTLE_TIME;
+        if now < due {
+            return DeliveryStep::Wait(due);
+        }
+        self.submission = Submission::Pressed;
+        self.since = now;
+        self.asked = view.asked.cloned();
+        // Some programs seem to work for a moment while they start.
+        self.queued = view.state == AgentState::Working;
+        DeliveryStep::Submit
+    }
+
+    fn echoed(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
+        if !self.is_submitted() {
+            return self.resting(view, now);
         }
         if self.message.proof == DeliveryProof::None {
             return DeliveryStep::Done;
@@ -313,8 +472,10 @@ impl Delivery {
         if !view.written {
             return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
         }
+        // What was typed into a plain line stands right above the next one.
+        let prompt = view.line.unwrap_or(view.prompt);
         let left_prompt =
-            !view.prompt.contains(&self.needle) && !view.prompt.to_lowercase().contains(PASTE_MARK);
+            !prompt.contains(&self.needle) && !prompt.to_lowercase().contains(PASTE_MARK);
         let asks = if self.answers {
             // The next question may stand right below the answer.
             self.asked.is_some() && view.asked != self.asked.as_ref()
@@ -334,6 +495,18 @@ impl Delivery {
             if started || self.queued {
                 self.reach(DeliveryStage::TurnStarted, now);
             }
+            return DeliveryStep::Done;
+        }
+        // A program that reads lines and shows its next prompt has taken the one before, and may be
+        // done with it before anybody saw it work. Where nothing but the prompt can be seen, it
+        // works while there is none.
+        let works = view.state == AgentState::Unknown && view.work == WorkSigns::PromptOnly;
+        if view.line.is_some() && (view.state == AgentState::Idle || works) {
+            let due = self.since + LINE_TURN_TIME;
+            if now < due {
+                return DeliveryStep::Wait(due);
+            }
+            self.reach(DeliveryStage::TurnStarted, now);
             return DeliveryStep::Done;
         }
         self.wait_for(DeliveryStage::TurnStarted, TURN_TIMEOUT, now)
@@ -365,7 +538,7 @@ impl Delivery {
 
     /// Whether it was typed and its submit is still to come.
     fn is_about_to_be_submitted(&self) -> bool {
-        self.is_typed_only() && !self.is_submitted()
+        self.is_typed_only() && matches!(self.submission, Submission::Due(_))
     }
 
     /// How far it came, where the step to a stage failed. A message that was never written in

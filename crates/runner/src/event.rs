@@ -99,7 +99,7 @@ pub struct ScreenQuestion {
 impl ScreenQuestion {
     /// Whether no rule of the adapter knows it, only what means the same in any program.
     pub fn is_generic(&self) -> bool {
-        coven_adapters::is_generic(&self.rule)
+        coven_model::is_generic_rule(&self.rule)
     }
 }
 

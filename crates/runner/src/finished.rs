@@ -4,13 +4,15 @@ use std::path::Path;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::replay::is_reply;
-use coven_model::{AgentMode, AgentState, JobOutcome, TokenUsage};
-use coven_runtime::domain::ExitStatus;
+use coven_model::{AgentMode, AgentState, JobOutcome, StateMark, TokenUsage};
+use coven_runtime::domain::{ExitStatus, InputMode};
+use coven_runtime::hold::protocol::{DISCARDED_MARK, INPUT_MODE_MARK};
 use coven_tape::{TapeEvent, TapeReader, TapeStream};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
+use crate::actor::{LineTypist, TypedLine};
+use crate::delivery::{is_submit, is_typing};
 use crate::headless::decoder;
-use crate::mark::StateMark;
 use crate::outcome;
 use crate::task::OkCodes;
 
@@ -44,6 +46,8 @@ pub fn finished(
 pub struct PastActivity {
     /// Whether it has worked since it was last told something.
     pub worked: bool,
+    /// Whether a message was submitted last, and it was not seen to work since.
+    pub submitted: bool,
     /// Whether it has ever worked.
     pub begun: bool,
     /// How many questions it has asked, with the one that it may be showing.
@@ -52,6 +56,8 @@ pub struct PastActivity {
     pub said: Vec<TerminalSignal>,
     /// What it was doing last, as the process that followed it then noted.
     pub(crate) last: Option<StateMark>,
+    /// What was typed and not submitted, where the terminal collects lines.
+    pub(crate) line: TypedLine,
 }
 
 /// What an agent did, from its tape: what it said by signals and its title, what it was told, and
@@ -66,6 +72,9 @@ pub fn past(
     let mut tap = SignalTap::new();
     let mut past = PastActivity::default();
     let mut answered = true;
+    let mut typist = LineTypist::Person;
+    let mut submits = false;
+    let keys_mark = keys_mark();
     for record in TapeReader::open(folder)?.records(0) {
         let record = record?;
         let Some(before) = until.checked_sub(record.offset) else { break };
@@ -82,6 +91,13 @@ pub fn past(
                 });
             }
             TapeEvent::Mark(note) => {
+                if note == keys_mark || note.starts_with(DISCARDED_MARK) {
+                    past.line.clear();
+                }
+                if is_typing(&note) {
+                    typist = LineTypist::Runner;
+                    submits = is_submit(&note);
+                }
                 let Some(mark) = StateMark::read(&note) else { continue };
                 match mark.state {
                     AgentState::Working => past.worked = true,
@@ -98,29 +114,24 @@ pub fn past(
             TapeEvent::Gap(_) => past.said.clear(),
             TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                 past.worked = false;
+                past.submitted = std::mem::take(&mut submits);
                 answered = true;
+                past.line.typed(&bytes, false, std::mem::take(&mut typist));
             }
             _ => {}
         }
         past.begun |= past.worked;
+        past.submitted &= !past.worked;
     }
     // A question that shows now, after the last one was answered, is a new one.
     past.questions += u64::from(answered);
     Ok(past)
 }
 
-/// Everything that was typed to an agent so far, in the pieces in which it was: not what a terminal
-/// answers by itself.
-pub fn typed(folder: &Path) -> Result<Vec<Vec<u8>>, coven_tape::Error> {
-    let mut typed = Vec::new();
-    for record in TapeReader::open(folder)?.records(0) {
-        if let TapeEvent::Input(bytes) = record?.event
-            && !is_reply(&String::from_utf8_lossy(&bytes))
-        {
-            typed.push(bytes);
-        }
-    }
-    Ok(typed)
+/// The note that the terminal collects no lines any more: what was typed then was read.
+fn keys_mark() -> String {
+    let mode = InputMode { echoes: false, collects_lines: false };
+    format!("{INPUT_MODE_MARK} {}", mode.as_str())
 }
 
 #[cfg(test)]

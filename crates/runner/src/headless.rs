@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
+use coven_adapters::config::StdinSource;
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat};
 use coven_model::{AgentMode, AgentVerdict, JobOutcome, Timestamp, TokenUsage};
 use coven_runtime::domain::Pane;
@@ -16,6 +17,7 @@ use crate::task::{AgentTask, TaskPlace};
 #[derive(Clone, Debug)]
 pub struct HeadlessRunner {
     handle: ActorHandle,
+    takes_input: bool,
 }
 
 impl HeadlessRunner {
@@ -30,13 +32,14 @@ impl HeadlessRunner {
         if task.mode != AgentMode::Headless {
             return Err(StartError::Mode { wanted: AgentMode::Headless });
         }
+        let takes_input = takes_input(&*adapter);
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
         let pane = place.domain.spawn(&config)?;
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
-        Ok(Self { handle: actor.spawn()? })
+        Ok(Self { handle: actor.spawn()?, takes_input })
     }
 
     /// Follows an agent that was started before. Its pane must give all of its output, from the
@@ -48,9 +51,15 @@ impl HeadlessRunner {
         previous: TokenUsage,
         folder: Option<std::path::PathBuf>,
     ) -> Result<Self, StartError> {
+        let takes_input = takes_input(&*adapter);
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
         let actor = RunnerActor::new(adapter, task, pane, reader, folder, 0);
-        Ok(Self { handle: actor.spawn()? })
+        Ok(Self { handle: actor.spawn()?, takes_input })
+    }
+
+    /// Whether its adapter leaves its standard input open, so that it can be sent text.
+    pub fn takes_input(&self) -> bool {
+        self.takes_input
     }
 
     /// Writes text to the agent's standard input.
@@ -94,6 +103,11 @@ impl HeadlessRunner {
     pub async fn done(&self) -> Option<JobOutcome> {
         self.handle.done().await
     }
+}
+
+fn takes_input(adapter: &dyn AgentAdapter) -> bool {
+    let mode = adapter.config().modes.get(AgentMode::Headless);
+    mode.is_some_and(|mode| mode.stdin == StdinSource::Pipe)
 }
 
 pub(crate) fn decoder(adapter: &dyn AgentAdapter, previous: TokenUsage) -> TranscriptDecoder {

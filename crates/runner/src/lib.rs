@@ -27,10 +27,12 @@ mod unwind;
 
 pub use actor::StopError;
 pub use agent::{AgentRunner, AgentView, FoundAgent};
-pub use answer::{AnswerAction, AnswerError};
-pub use delivery::{DeliveryError, DeliveryProof, DeliveryStage, Message};
+pub use answer::{AnswerAction, AnswerError, GivenAnswer};
+pub use delivery::{
+    DeliveryError, DeliveryProgress, DeliveryProof, DeliveryStage, InputName, Message, TypedInputs,
+};
 pub use event::{RunnerEvent, RunnerUpdate, ScreenQuestion, ShownState};
-pub use finished::{PastActivity, finished, past, typed};
+pub use finished::{PastActivity, finished, past};
 pub use headless::HeadlessRunner;
 pub use launch::StartError;
 pub use redact::Redactor;

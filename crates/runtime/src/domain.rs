@@ -127,6 +127,42 @@ pub enum StopMode {
     Force,
 }
 
+/// What a terminal does with what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputMode {
+    /// Whether it shows what is typed. Programs turn that off for a password.
+    pub echoes: bool,
+    /// Whether it collects a line before the program reads it. Programs that read single keys turn
+    /// that off.
+    pub collects_lines: bool,
+}
+
+impl InputMode {
+    /// As it is noted on the tape.
+    pub fn as_str(self) -> &'static str {
+        match (self.collects_lines, self.echoes) {
+            (true, true) => "lines",
+            (true, false) => "hidden",
+            (false, _) => "keys",
+        }
+    }
+
+    /// Whether a line is read that must not be shown. Programs that show what is typed themselves
+    /// turn off both.
+    pub fn hides_line(self) -> bool {
+        self.collects_lines && !self.echoes
+    }
+}
+
+/// What came of [`Pane::discard_unread`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiscardResult {
+    /// How many bytes the process had not read.
+    pub unread: u32,
+    /// Whether they were thrown away.
+    pub discarded: bool,
+}
+
 /// One process on a terminal or pipes.
 pub trait Pane: Send {
     /// Reads what is there, without waiting. After the process has ended, reads go on until
@@ -145,6 +181,30 @@ pub trait Pane: Send {
     /// domain keeps a record and cannot leave them out is unsupported.
     fn write_secret(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write(bytes)
+    }
+
+    /// Throws away everything that was written and the process has not read, if that is at least so
+    /// many bytes. What came of it is given by [`Pane::discard_result`], some time after
+    /// [`Pane::readiness`] has become readable. Unsupported where nobody can know.
+    fn discard_unread(&mut self, at_least: u32) -> io::Result<()> {
+        let _ = at_least;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// What came of discarding input, once.
+    fn discard_result(&mut self) -> Option<DiscardResult> {
+        None
+    }
+
+    /// What the terminal does with what is typed, where that is known.
+    fn input_mode(&self) -> Option<InputMode> {
+        None
+    }
+
+    /// The process that should read what is typed, if it is stopped by a signal: it reads nothing
+    /// before it is continued.
+    fn stopped_reader(&self) -> Option<i32> {
+        None
     }
 
     /// Closes the input: the process reads an end of file.

@@ -84,6 +84,24 @@ pub fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
         .find(runs)
 }
 
+/// The program that is always there, as adapters name it.
+const OWN_PROGRAM: &str = "coven";
+
+/// Where programs are looked for if there is no `PATH`.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+/// Whether a program can be started by a job with this `PATH`, as far as one can tell before. What
+/// is relative to a folder is not judged: the folder of a job is not known yet.
+pub fn may_start(program: &str, path: Option<&OsStr>) -> bool {
+    let path = path.unwrap_or_else(|| OsStr::new(DEFAULT_PATH));
+    let is_relative = if program.contains('/') {
+        !program.starts_with('/')
+    } else {
+        std::env::split_paths(path).any(|folder| folder.is_relative())
+    };
+    program == OWN_PROGRAM || is_relative || find(program, Some(path)).is_some()
+}
+
 /// What a program prints when it is started with these arguments: asked now, or remembered if the
 /// program is still the same. Waits for it, but no longer than this; one that did not answer in
 /// time is asked again the next time.

@@ -13,12 +13,15 @@ use std::process::{Child, Command, Stdio};
 
 use coven_terminal::screen::GridSize;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::{ioctl_tiocsctty, setsid};
-use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, QueueSelector, Winsize, tcflush, tcgetattr, tcsetattr,
+    tcsetwinsize,
+};
 
 use crate::cgroup::JobCgroup;
-use crate::domain::{Connection, SpawnConfig, SpawnError};
+use crate::domain::{Connection, DiscardResult, InputMode, SpawnConfig, SpawnError};
 use crate::machine::{self, Confinement};
 use crate::processes::JOB_VARIABLE;
 use crate::system;
@@ -32,7 +35,7 @@ pub(crate) struct Launched {
 pub(crate) enum LaunchStreams {
     /// A terminal. The other end stays open here, so that reading never fails only because the
     /// process closed its own for a while.
-    Terminal { master: OwnedFd, _slave: OwnedFd },
+    Terminal { master: OwnedFd, slave: OwnedFd },
     /// Pipes. Each is gone once it was closed.
     Pipes { input: Option<OwnedFd>, output: Option<OwnedFd>, error: Option<OwnedFd> },
 }
@@ -97,7 +100,7 @@ pub(crate) fn launch(
     });
     let mut child = command.spawn().map_err(|source| spawn_error(name, source))?;
     let streams = match terminal {
-        Some((master, slave)) => LaunchStreams::Terminal { master, _slave: slave },
+        Some((master, slave)) => LaunchStreams::Terminal { master, slave },
         None => LaunchStreams::Pipes {
             input: child.stdin.take().map(OwnedFd::from),
             output: child.stdout.take().map(OwnedFd::from),
@@ -114,6 +117,25 @@ impl LaunchStreams {
     /// Streams that have all ended.
     pub(crate) fn closed() -> Self {
         Self::Pipes { input: None, output: None, error: None }
+    }
+
+    /// What the terminal does with what is typed; nothing for pipes.
+    pub(crate) fn input_mode(&self) -> Option<InputMode> {
+        let Self::Terminal { slave, .. } = self else { return None };
+        let modes = tcgetattr(slave).ok()?.local_modes;
+        Some(InputMode {
+            echoes: modes.contains(LocalModes::ECHO),
+            collects_lines: modes.contains(LocalModes::ICANON),
+        })
+    }
+
+    /// Throws away what the process has not read, if that is at least so many bytes.
+    pub(crate) fn discard_unread(&self, at_least: u32) -> Option<DiscardResult> {
+        let Self::Terminal { slave, .. } = self else { return None };
+        let unread = u32::try_from(ioctl_fionread(slave).ok()?).unwrap_or(u32::MAX);
+        let discarded =
+            unread > 0 && unread >= at_least && tcflush(slave, QueueSelector::IFlush).is_ok();
+        Some(DiscardResult { unread, discarded })
     }
 
     fn set_nonblocking(&self) -> io::Result<()> {

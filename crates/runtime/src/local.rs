@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::domain::{
-    Domain, DomainId, ExitStatus, Pane, PaneStream, ReadOutcome, SpawnConfig, SpawnError, StopMode,
+    DiscardResult, Domain, DomainId, ExitStatus, InputMode, Pane, PaneStream, ReadOutcome,
+    SpawnConfig, SpawnError, StopMode,
 };
 use crate::launch::{LaunchStreams, Launched, launch, set_size};
 use crate::machine::ProcessHandle;
@@ -61,6 +62,7 @@ struct LocalPane {
     cleared: bool,
     /// Whether `readiness` also waits for room in the input.
     awaits_room: bool,
+    discard_result: Option<DiscardResult>,
 }
 
 impl LocalPane {
@@ -81,6 +83,7 @@ impl LocalPane {
             status: None,
             cleared: false,
             awaits_room: false,
+            discard_result: None,
         };
         for descriptor in pane.descriptors() {
             pane.readiness.add(descriptor, Interest::Read, 0)?;
@@ -214,6 +217,23 @@ impl Pane for LocalPane {
         let is_short = matches!(written, Ok(length) if length < bytes.len());
         self.await_room(is_short)?;
         written
+    }
+
+    fn discard_unread(&mut self, at_least: u32) -> io::Result<()> {
+        self.discard_result = self.streams.discard_unread(at_least);
+        if self.discard_result.is_none() { Err(io::ErrorKind::Unsupported.into()) } else { Ok(()) }
+    }
+
+    fn discard_result(&mut self) -> Option<DiscardResult> {
+        self.discard_result.take()
+    }
+
+    fn input_mode(&self) -> Option<InputMode> {
+        self.streams.input_mode()
+    }
+
+    fn stopped_reader(&self) -> Option<i32> {
+        processes::stopped_reader(self.leader.pid)
     }
 
     fn close_input(&mut self) -> io::Result<()> {

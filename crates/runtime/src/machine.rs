@@ -41,6 +41,10 @@ pub struct ProcessInfo {
     pub start: u64,
     /// It has ended and waits to be reaped.
     pub zombie: bool,
+    /// It is stopped, by a signal or a debugger.
+    pub stopped: bool,
+    /// The group of processes that its terminal gives what is typed, if it has one.
+    pub foreground: Option<i32>,
     /// Its name, for people.
     pub name: String,
 }

@@ -167,6 +167,12 @@ pub fn of_job(job: &str) -> Vec<Identity> {
     members.map(|(pid, stat)| Identity { pid, start: stat.start }).collect()
 }
 
+/// The process that should read what is typed on the terminal of a session, if that is stopped.
+pub(crate) fn stopped_reader(leader: i32) -> Option<i32> {
+    let group = machine::process(leader)?.foreground?;
+    machine::process(group).filter(|reader| reader.stopped).map(|_| group)
+}
+
 /// What of a job still runs, seen from a process that is not the parent of what the job abandoned:
 /// what its leader started, what is in the leader's session, and what carries the job in its
 /// environment. The leader itself is not among them.
@@ -275,7 +281,15 @@ mod tests {
     use super::*;
 
     fn stat(parent: i32) -> ProcessInfo {
-        ProcessInfo { parent, session: 1, start: 1, zombie: false, name: "x".to_owned() }
+        ProcessInfo {
+            parent,
+            session: 1,
+            start: 1,
+            zombie: false,
+            stopped: false,
+            foreground: None,
+            name: "x".to_owned(),
+        }
     }
 
     #[test]

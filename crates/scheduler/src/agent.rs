@@ -53,6 +53,19 @@ impl AgentRecord {
         self.capabilities.contains(capability)
     }
 
+    /// Whether it can take a command that needs all of this.
+    pub fn can_all(&self, capabilities: &BTreeSet<Capability>) -> bool {
+        self.first_missing(capabilities).is_none()
+    }
+
+    /// The first of these capabilities that it does not have.
+    pub(crate) fn first_missing<'a>(
+        &self,
+        capabilities: &'a BTreeSet<Capability>,
+    ) -> Option<&'a Capability> {
+        capabilities.iter().find(|capability| !self.can(capability))
+    }
+
     /// Whether it has nothing to do.
     pub fn is_idle(&self) -> bool {
         self.state == AgentState::Idle

@@ -180,6 +180,10 @@ impl Approvals {
         if rules.obeys(Rule::DecisionsEndTheQuestion) {
             approval.state = ApprovalState::Decided(decision.verdict);
         }
+        if !rules.obeys(Rule::TheTrailIsKept) {
+            let lines = self.trail.values_mut().flatten();
+            lines.for_each(|line| decision.by.clone_into(&mut line.by));
+        }
         if rules.obeys(Rule::DecisionsAreOnRecord) {
             self.trail.entry(id).or_default().push(audit.clone());
         }

@@ -1,6 +1,6 @@
 //! What is to be run: a command with its needs, and what must be true before it may start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
@@ -84,8 +84,8 @@ pub struct AgentCommand {
     pub id: CommandId,
     /// The program or shell line to run.
     pub payload: CommandPayload,
-    /// What the agent that takes it must be capable of.
-    pub capability: Capability,
+    /// What the agent that takes it must be capable of, all of it.
+    pub capabilities: BTreeSet<Capability>,
     /// Commands that must have succeeded before. They must be queued earlier, so there are no
     /// circles.
     pub dependencies: Vec<CommandId>,
@@ -128,7 +128,7 @@ impl AgentCommand {
         Self {
             id,
             payload,
-            capability: Capability::Shell,
+            capabilities: [Capability::Shell].into(),
             dependencies: Vec::new(),
             approval: Permission::Granted {
                 by: "caller".to_owned(),
@@ -149,7 +149,13 @@ impl AgentCommand {
     /// Needs this capability instead.
     #[must_use]
     pub fn needing(self, capability: Capability) -> Self {
-        Self { capability, ..self }
+        self.needing_all([capability])
+    }
+
+    /// Needs one agent with all of these capabilities instead.
+    #[must_use]
+    pub fn needing_all(self, capabilities: impl IntoIterator<Item = Capability>) -> Self {
+        Self { capabilities: capabilities.into_iter().collect(), ..self }
     }
 
     /// Starts only after these have succeeded.

@@ -41,6 +41,8 @@ pub enum Invariant {
     TimeoutsValid,
     /// No command succeeded twice.
     SucceedsAtMostOnce,
+    /// What has failed did not begin again.
+    FailedNeverBeginsAgain,
     /// What was cancelled or rejected did not begin afterwards.
     CancelledNeverRuns,
     /// Nothing that has a deadline will be overlooked.
@@ -49,6 +51,8 @@ pub enum Invariant {
     LimitsRecover,
     /// Only what ran already when it was taken up runs beyond the number of slots.
     LimitsKept,
+    /// No more commands wait than may.
+    QueueBounded,
 }
 
 /// A promise that is broken.
@@ -68,8 +72,8 @@ impl fmt::Display for Invariant {
 }
 
 impl Invariant {
-    /// All of them: seven of orchestration, six of approvals, five of our own.
-    pub const ALL: [Self; 18] = [
+    /// All of them: seven of orchestration, six of approvals, seven of our own.
+    pub const ALL: [Self; 20] = [
         Self::NoDoubleAssignment,
         Self::NoOrphanedExecution,
         Self::TerminalExclusivity,
@@ -84,10 +88,12 @@ impl Invariant {
         Self::IdsSequential,
         Self::TimeoutsValid,
         Self::SucceedsAtMostOnce,
+        Self::FailedNeverBeginsAgain,
         Self::CancelledNeverRuns,
         Self::DeadlinesListed,
         Self::LimitsRecover,
         Self::LimitsKept,
+        Self::QueueBounded,
     ];
 
     /// Whether the invariant holds on a board.
@@ -107,10 +113,12 @@ impl Invariant {
             Self::IdsSequential => approvals::gap_in_ids(board),
             Self::TimeoutsValid => approvals::deadline_not_kept(board),
             Self::SucceedsAtMostOnce => orchestration::second_success(board),
+            Self::FailedNeverBeginsAgain => orchestration::run_after_a_failure(board),
             Self::CancelledNeverRuns => orchestration::run_after_the_end(board),
             Self::DeadlinesListed => approvals::unlisted_deadline(board),
             Self::LimitsRecover => orchestration::held_after_the_end(board),
             Self::LimitsKept => orchestration::begun_beyond_the_limit(board),
+            Self::QueueBounded => orchestration::overfull_queue(board),
         };
         match found {
             Some(detail) => Err(Violation { invariant: self, detail }),

@@ -56,7 +56,7 @@ pub(crate) async fn answer(
     let answers = refused.map_or(0, |refused| refused.answers);
     // What may have been answered already is for a person.
     let pressed = asked.refused.is_some() && refused.is_none_or(|refused| refused.pressed);
-    let is_generic = asked.rule.as_deref().is_some_and(coven_adapters::is_generic);
+    let is_generic = asked.rule.as_deref().is_some_and(coven_model::is_generic_rule);
     if is_generic {
         tracing::warn!(intervention = %asked.id, "no rule knows it; a person has to decide");
         return;
@@ -132,7 +132,10 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Option<Int
             AutoAnswer::Allow,
             Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
         ) => InterventionChoice::Approve,
-        (AutoAnswer::Deny, Kind::Approval | Kind::Dialog | Kind::StartApproval)
+        (
+            AutoAnswer::Deny,
+            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
+        )
         | (_, Kind::Question | Kind::Choice) => InterventionChoice::Deny,
         (_, Kind::EndedTurn) => InterventionChoice::Complete,
         (_, Kind::UnknownState) => return None,
@@ -147,7 +150,6 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Option<Int
             Kind::FailedGate
             | Kind::FailedStep
             | Kind::LostJob
-            | Kind::HumanGate
             | Kind::LoopLimit
             | Kind::PartialFailure
             | Kind::UnreadableVerdict,

@@ -1,5 +1,6 @@
 //! What can be run: grimoires and adapters.
 
+use coven_adapters::icons::DEFAULT_ICON;
 use coven_adapters::loader::{AdapterLayer, LoadedAdapter, OriginStatus as FileStanding};
 use coven_adapters::registry::AdapterMetadata;
 use coven_api::catalogue::{
@@ -61,25 +62,33 @@ impl Service {
                 let near = near(&name, names).first().map(|near| (*near).to_owned());
                 return Err(ServiceError::UnknownGrimoire { name: excerpt(&name, 100), near });
             };
+            let ProblemReport { source, problems, .. } = entry.report();
+            let unable = entry.plan.as_ref();
+            let unable = unable.map(|plan| folders.ability_problems(plan, &source));
+            let report =
+                ProblemReport::new(source, [problems, unable.unwrap_or_default()].concat());
             Ok(GrimoireText {
                 item: item(entry),
                 text: entry.source.text().to_owned(),
-                problems: diagnostics(&entry.report()),
+                problems: diagnostics(&report),
                 plan: entry.plan.as_ref().map(dry_run),
             })
         };
         self.read_catalogue(base_dir, read).await
     }
 
-    /// Checks a definition, and runs nothing.
+    /// Checks a definition, also against what the adapters of its agents can do, and runs nothing.
     pub async fn check(&self, check: CheckRequest) -> Result<CheckResponse, ServiceError> {
         let CheckRequest { name, text, base_dir, .. } = check;
         let read = move |folders: &CatalogueFolders| {
             let source = SourceFile::new(name.unwrap_or_else(|| "definition".to_owned()), text);
             let checked = coven_workflow::check(&source, &folders.known());
-            let report = ProblemReport::new(source, checked.problems);
+            let plan = checked.plan.as_ref();
+            let unable = plan.map(|plan| folders.ability_problems(plan, &source));
+            let problems = [checked.problems, unable.unwrap_or_default()].concat();
+            let report = ProblemReport::new(source, problems);
             Ok(CheckResponse {
-                ok: checked.plan.is_some(),
+                ok: checked.plan.is_some() && !report.has_errors(),
                 problems: diagnostics(&report),
                 inputs: checked.plan.as_ref().map(inputs).unwrap_or_default(),
                 plan: checked.plan.as_ref().map(dry_run),
@@ -187,7 +196,7 @@ fn layer_name(layer: AdapterLayer) -> &'static str {
 fn broken(kind: String, problem: &str) -> AdapterItem {
     AdapterItem {
         display_name: kind.clone(),
-        icon: String::new(),
+        icon: DEFAULT_ICON.to_owned(),
         layer: "project".to_owned(),
         modes: Vec::new(),
         command: kind.clone(),

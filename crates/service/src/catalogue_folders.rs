@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use coven_adapters::{AdapterConfigLoader, AdapterFolders};
+use coven_notation::{FileProblem, SourceFile};
 use coven_orchestrator::ProjectTrust;
-use coven_workflow::CheckEnvironment;
+use coven_runtime::installed;
 use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
+use coven_workflow::{CheckEnvironment, WorkflowPlan, ability_problems};
 
 /// Where the grimoires and adapters of one base directory are found.
 #[derive(Clone, Debug)]
@@ -25,6 +27,7 @@ impl CatalogueFolders {
             user: Some(self.config_dir.join("adapters")),
             project: Some(self.base_dir.join(".coven/adapters")),
             trusted: self.trust.files.clone(),
+            ..AdapterFolders::default()
         })
     }
 
@@ -35,6 +38,17 @@ impl CatalogueFolders {
             Some(adapter) => known.with_default_adapter(adapter),
             None => known,
         }
+    }
+
+    /// What the agents of a plan cannot do, as problems of its file.
+    pub(crate) fn ability_problems(
+        &self,
+        plan: &WorkflowPlan,
+        source: &SourceFile,
+    ) -> Vec<FileProblem> {
+        let (adapters, path) = (self.adapters(), std::env::var_os("PATH"));
+        let finds = |program: &str| installed::may_start(program, path.as_deref());
+        ability_problems(plan, source, |adapter| adapters.abilities(adapter), finds)
     }
 
     pub(crate) fn grimoires(&self) -> GrimoireCatalogue {

@@ -44,7 +44,7 @@ pub(crate) async fn watch(service: Service) {
                 service.metrics().count("coven_output_bytes_total", &[], *length as u64);
             }
             PublishedEvent::Live(coven_orchestrator::LiveEvent::Storage { problem }) => {
-                tracing::warn!(session = %envelope.session, "cannot be written down: {problem}");
+                tracing::warn!(session = %envelope.session, "the session {problem}");
             }
             PublishedEvent::Live(_) => {}
         }

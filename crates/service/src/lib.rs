@@ -13,6 +13,11 @@
     reason = "an error is what a request comes to, once, and a box would be in the way everywhere"
 )]
 
+/// The code of the guide on the library is compiled with the examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/library.md")]
+struct LibraryGuide;
+
 mod attempt;
 mod auto_answer;
 mod background;
@@ -80,7 +85,7 @@ pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;
 pub use metrics::Metrics;
-pub use places::{NoHome, UserFolders};
+pub use places::{MAX_SOCKET_PATH_BYTES, NoHome, UserFolders};
 pub use policies::{
     read as read_policy, read_trusted as read_trusted_policy, read_user as read_user_policy,
 };

@@ -111,8 +111,13 @@ impl Service {
         for (entry, place) in entries {
             let mut item = item(&entry, waiting.get(&entry.id).copied().unwrap_or(0));
             if !item.foreign && !item.status.is_final() {
-                item.running = running(&bases[place], &entry.id);
+                (item.running, item.queued) = running(&bases[place], &entry.id);
                 item.retrying = retrying(&bases[place], &entry.id);
+                item.waits_for_disk = waits_for_disk(&bases[place], &entry.id);
+                if let Some(status) = status_without_disk(&bases[place], &item) {
+                    item.status = status;
+                    item.state = status.into();
+                }
             }
             items.push(item);
         }
@@ -132,9 +137,12 @@ fn without_copies(entries: &mut Vec<(SessionEntry, usize)>) {
     entries.retain(|(entry, _)| !entry.foreign || !own.contains(&entry.id));
 }
 
-/// How many jobs of a session run now. A session that is not in memory has none that are followed.
-fn running(sessions: &Sessions, id: &SessionId) -> u32 {
-    sessions.controller(id).map_or(0, |controller| controller.snapshot().running_tasks() as u32)
+/// How many jobs of a session run now, and how many wait for a slot. A session that is not in
+/// memory has none that are followed.
+fn running(sessions: &Sessions, id: &SessionId) -> (u32, u32) {
+    let Some(controller) = sessions.controller(id) else { return (0, 0) };
+    let snapshot = controller.snapshot();
+    (snapshot.running_tasks() as u32, snapshot.queued_tasks() as u32)
 }
 
 /// The first agent of a session that tries to reach its model again, and how many others do.
@@ -152,6 +160,8 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
     WorkflowItem {
         id: entry.id.clone(),
         name: entry.name.clone(),
+        grimoire: entry.grimoire.as_deref().map(printable),
+        cause: entry.cause.clone(),
         goal: entry.goal.clone(),
         status: entry.status,
         state: entry.status.into(),
@@ -160,11 +170,25 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
         updated_at: entry.updated_at,
         waiting,
         running: 0,
+        queued: 0,
         kept: entry.kept && !entry.foreign,
         foreign: entry.foreign,
         problem: entry.problem.as_deref().map(printable),
         retrying: None,
+        waits_for_disk: None,
     }
+}
+
+/// The status of a session that waits for its disk, and cannot tell the index about it either.
+fn status_without_disk(sessions: &Sessions, item: &WorkflowItem) -> Option<WorkflowStatus> {
+    item.waits_for_disk.as_ref()?;
+    Some(sessions.controller(&item.id)?.status())
+}
+
+/// Why nothing of a session can be recorded at the moment; nothing if it can.
+pub(crate) fn waits_for_disk(sessions: &Sessions, id: &SessionId) -> Option<String> {
+    let problem = sessions.controller(id)?.storage_problem()?;
+    Some(printable(&problem))
 }
 
 fn matches(entry: &SessionEntry, search: &str) -> bool {

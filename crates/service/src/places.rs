@@ -1,11 +1,19 @@
 //! The folders of one user: what people configure, and what the daemon keeps.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use coven_model::ContentDigest;
 use coven_store::AuthorityPlaces;
 
 use crate::config::ServiceConfig;
+
+/// The longest path of a socket that the system takes.
+pub const MAX_SOCKET_PATH_BYTES: usize = if cfg!(target_os = "macos") { 103 } else { 107 };
+
+/// How much of a digest tells the sockets of two state folders apart.
+const SOCKET_NAME_DIGITS: usize = 16;
 
 /// The environment does not say where the user's files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,15 +42,18 @@ pub struct UserFolders {
     pub state_dir: PathBuf,
     /// Folders in which agents work that named no other.
     pub data_dir: PathBuf,
+    /// What lives as long as the user is logged in; nothing where the environment does not say.
+    pub runtime_dir: Option<PathBuf>,
 }
 
 impl UserFolders {
     /// The folders that the environment names, as the XDG base directories say. Links on the way to
     /// them are followed once, here; below them no link is.
     pub fn from_env() -> Result<Self, NoHome> {
-        let Self { config_dir, state_dir, data_dir } = Self::from(|name| std::env::var_os(name))?;
-        let (state_dir, data_dir) = (without_links(&state_dir), without_links(&data_dir));
-        Ok(Self { config_dir, state_dir, data_dir })
+        let found = Self::from(|name| std::env::var_os(name))?;
+        let (state_dir, data_dir) =
+            (without_links(&found.state_dir), without_links(&found.data_dir));
+        Ok(Self { state_dir, data_dir, ..found })
     }
 
     /// The same from any environment. A relative path in a variable does not count.
@@ -58,12 +69,22 @@ impl UserFolders {
         let config_dir = folder("XDG_CONFIG_HOME", ".config").ok_or(NoHome)?;
         let state_dir = folder("XDG_STATE_HOME", ".local/state").ok_or(NoHome)?;
         let data_dir = folder("XDG_DATA_HOME", ".local/share").ok_or(NoHome)?;
-        Ok(Self { config_dir, state_dir, data_dir })
+        let runtime_dir = absolute("XDG_RUNTIME_DIR");
+        Ok(Self { config_dir, state_dir, data_dir, runtime_dir })
     }
 
-    /// The Unix socket that the daemon listens on.
+    /// The Unix socket that the daemon listens on. It lies in the state folder; if that has a longer
+    /// path than a socket can have, in the runtime folder under a name made of the path of the state
+    /// folder, because another state folder has another daemon.
     pub fn socket(&self) -> PathBuf {
-        self.state_dir.join("run/coven.sock")
+        let usual = self.state_dir.join("run/coven.sock");
+        if usual.as_os_str().len() <= MAX_SOCKET_PATH_BYTES {
+            return usual;
+        }
+        let Some(runtime_dir) = &self.runtime_dir else { return usual };
+        let digest = ContentDigest::of_bytes(self.state_dir.as_os_str().as_bytes());
+        let digits: String = digest.as_str().chars().rev().take(SOCKET_NAME_DIGITS).collect();
+        runtime_dir.join("coven").join(format!("{digits}.sock"))
     }
 
     /// The devices that may use the daemon over TCP.
@@ -140,5 +161,32 @@ impl UserFolders {
     /// The user's `config.yaml`; it need not exist.
     pub fn config(&self) -> PathBuf {
         self.config_dir.join("config.yaml")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn socket(state: &str, runtime: Option<&str>) -> PathBuf {
+        let variable = |name: &str| match name {
+            "HOME" => Some(OsString::from("/home/mira")),
+            "XDG_STATE_HOME" => Some(OsString::from(state)),
+            "XDG_RUNTIME_DIR" => runtime.map(OsString::from),
+            _ => None,
+        };
+        UserFolders::from(variable).unwrap().socket()
+    }
+
+    #[test]
+    fn a_socket_whose_path_is_too_long_lies_in_the_runtime_folder() {
+        let (one, two) = (format!("/{}", "a".repeat(120)), format!("/{}", "b".repeat(120)));
+        let usual = socket("/state", Some("/run/user/1000"));
+        assert_eq!(usual, Path::new("/state/coven/run/coven.sock"));
+        let (first, second) =
+            (socket(&one, Some("/run/user/1000")), socket(&two, Some("/run/user/1000")));
+        assert!(first.starts_with("/run/user/1000/coven") && first != second, "{first:?}");
+        assert!(first.as_os_str().len() <= MAX_SOCKET_PATH_BYTES);
+        assert_eq!(socket(&one, None), Path::new(&one).join("coven/run/coven.sock"));
     }
 }

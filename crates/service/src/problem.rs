@@ -71,8 +71,7 @@ impl ServiceError {
             Self::NoSessionNamed => "name it with `workflow=`",
             Self::NotOwned(error) => return Some(hint_for_owners(error)),
             Self::BaseDirReplaced(_) => {
-                "put that folder back in its place, or end its runs with \
-                 `coven daemon stop --agents`"
+                "put that folder back in its place, or end its runs: `coven ls`, `coven cancel NAME`"
             }
             Self::StaleTrust(StaleTrust::NothingSeen) => "send the `digest` of `GET /trust` along",
             Self::StaleTrust(StaleTrust::Policy) => "look again with `GET /policy`",
@@ -212,7 +211,9 @@ fn request(error: &RequestError) -> ProblemCode {
         RequestError::Foreign(_) => ProblemCode::ForeignSession,
         RequestError::Refused(refused) => self::refused(refused),
         RequestError::NotLive(_) => ProblemCode::NotLive,
-        RequestError::NoAgent(_) | RequestError::NotInteractive(_) => ProblemCode::NoAgent,
+        RequestError::NoAgent(_) | RequestError::Queued(_) | RequestError::NotInteractive(_) => {
+            ProblemCode::NoAgent
+        }
         RequestError::NoTask { .. } | RequestError::NotStarted(_) => ProblemCode::TaskNotFound,
         RequestError::NotDelivered(_)
         | RequestError::MessageHeld { .. }
@@ -238,6 +239,10 @@ fn refused(refused: &RefusalReason) -> ProblemCode {
     }
 }
 
+/// What to do about an agent that waits for a slot.
+const QUEUED_HINT: &str = "it starts as soon as another agent ends; `coven daemon status` says how \
+                           many run, and `maxAgents` in config.yaml how many may";
+
 fn hint_for_request(error: &RequestError) -> Option<&'static str> {
     match request(error) {
         ProblemCode::Storage if matches!(error, RequestError::NotWritten { .. }) => {
@@ -247,6 +252,7 @@ fn hint_for_request(error: &RequestError) -> Option<&'static str> {
         ProblemCode::ForeignSession => {
             Some("it can be read: `coven show`, `coven logs`, `coven play`")
         }
+        ProblemCode::NoAgent if matches!(error, RequestError::Queued(_)) => Some(QUEUED_HINT),
         ProblemCode::NoAgent => Some("its output and recording can still be read"),
         _ if matches!(error, RequestError::MessageHeld { .. }) => {
             Some("`coven inbox` shows it; `coven answer NAME retry`, `send-anyway` or `drop`")

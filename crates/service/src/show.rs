@@ -1,10 +1,15 @@
 //! One session with everything about it.
 
-use coven_api::workflow::{TaskItem, WorkflowDetails};
+use std::collections::BTreeMap;
+
+use coven_api::workflow::{SessionOutputs, StepResult, TaskItem, WorkflowDetails};
 use coven_model::{PlanView, SessionId, TaskId};
 use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
+use coven_workflow::plan::PlanStep;
+use coven_workflow::state::StepRun;
 
 use crate::error::ServiceError;
+use crate::find::FoundSession;
 use crate::list;
 use crate::service::Service;
 use crate::sessions::Sessions;
@@ -14,6 +19,27 @@ impl Service {
     pub async fn show(&self, text: &str) -> Result<WorkflowDetails, ServiceError> {
         let found = self.find(text).await?;
         shown(&found.sessions, &found.id).await
+    }
+
+    /// What the steps of a session gave. Large values are whole, as no view has them.
+    pub async fn outputs(&self, text: &str) -> Result<SessionOutputs, ServiceError> {
+        let FoundSession { sessions, id, .. } = self.find(text).await?;
+        let snapshot = sessions.snapshot(&id).await?;
+        let run = snapshot.state().run().ok_or_else(|| ServiceError::SessionGone(id.clone()))?;
+        let errors: BTreeMap<&str, &str> = run.errors().collect();
+        let result = |(step, seen): (&PlanStep, &StepRun)| StepResult {
+            step: step.name.clone(),
+            status: seen.status().to_owned(),
+            variable: step.output.clone(),
+            output: seen.output().as_ref().clone(),
+            error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
+        };
+        Ok(SessionOutputs {
+            name: run.identity.name.clone(),
+            status: snapshot.status(),
+            steps: run.identity.plan.steps.iter().zip(run.steps.iter()).map(result).collect(),
+            id,
+        })
     }
 }
 
@@ -34,14 +60,16 @@ pub(crate) async fn shown(
     item.problem = None;
     if !item.foreign {
         item.running = snapshot.running_tasks() as u32;
+        item.queued = snapshot.queued_tasks() as u32;
         item.kept = !view.kept.is_empty();
+        item.waits_for_disk = list::waits_for_disk(sessions, id);
     }
     // A foreign session does not run here, so it asks nothing.
     let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
     item.waiting = interventions.len() as u32;
     Ok(WorkflowDetails {
         item,
-        live: sessions.controller(id).is_some() && !view.status.is_final(),
+        live: sessions.controller(id).is_some_and(|controller| controller.is_under_way()),
         last_seq: snapshot.last_seq(),
         tasks: tasks(&snapshot, plan),
         session: view.clone(),
@@ -69,6 +97,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
                 mode: lane.mode,
                 turn_open,
                 live: task.as_ref().is_some_and(TaskSnapshot::is_live),
+                queued: task.as_ref().is_some_and(|task| task.queued),
                 since: verdict.as_ref().map(|(_, since)| *since),
                 verdict: verdict.map(|(verdict, _)| verdict),
                 started_at: lane.started_at,

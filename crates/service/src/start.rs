@@ -5,7 +5,8 @@ use std::ffi::OsString;
 
 use coven_api::workflow::{OneAgent, StartWorkflow, StartedSession, WorkflowDefinition};
 use coven_model::{AgentMode, WorkflowStatus};
-use coven_orchestrator::{NewSession, Orchestrator, SessionContent};
+use coven_orchestrator::{NewSession, Orchestrator, RequestError, SessionContent};
+use coven_workflow::plan::OnFailure;
 use serde_json::{Map, Value, json};
 
 use crate::blocking::{blocking, checking};
@@ -13,7 +14,7 @@ use crate::clock::now;
 use crate::error::ServiceError;
 use crate::folder;
 use crate::service::Service;
-use crate::text::excerpt;
+use crate::text::{excerpt, printable};
 
 /// The longest idempotency key.
 const MAX_KEY_BYTES: usize = 200;
@@ -30,10 +31,17 @@ impl Service {
         let (context, base_dir) = (self.context().clone(), start.base_dir);
         let path = blocking(move || folder::to_run_in(&context, base_dir.as_deref())).await?;
         let env = environment(start.env)?;
+        let is_one_agent = start.agent.is_some();
         let what = what(start.grimoire, start.definition, start.agent)?;
         let orchestrator = self.orchestrator(&path).await?;
         // What a folder brings along is looked at anew for every run.
         self.trust_of(path.clone()).await?;
+        let what = if is_one_agent {
+            let orchestrator = orchestrator.clone();
+            checking(move || ending_with_its_agent(&orchestrator, what)).await?
+        } else {
+            what
+        };
         let what = match &start.default_adapter {
             Some(adapter) => {
                 let (orchestrator, adapter) = (orchestrator.clone(), adapter.clone());
@@ -50,19 +58,44 @@ impl Service {
             env: env.clone(),
             key: key.clone(),
             auto: start.auto,
+            cause: None,
         };
         let id = orchestrator.create_session(new).await?;
+        let note = orchestrator.take_notice();
         let entry = orchestrator.entry(&id);
         let entry = entry.ok_or_else(|| ServiceError::KeyOfDeleted(id.clone()))?;
         // With a key an earlier request may have made it, and that may have been cut short.
         let repeated = key.is_some() && entry.created_at < begun;
+        let mut waits_for_disk = None;
         if entry.status == WorkflowStatus::Pending && !start.hold {
-            orchestrator.resume(&id, Some(env)).await?;
+            match orchestrator.resume(&id, Some(env)).await {
+                Ok(controller) => {
+                    waits_for_disk = controller.storage_problem().as_deref().map(printable);
+                }
+                // The session is there, and begins as soon as its disk takes it.
+                Err(RequestError::NotWritten { problem }) => {
+                    waits_for_disk = Some(printable(&problem));
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let base_dir = path.display().to_string();
         tracing::info!(workflow = %id, base = base_dir, "a run was started");
-        Ok(StartedSession { id, name: entry.name, base_dir, repeated })
+        Ok(StartedSession { id, name: entry.name, base_dir, repeated, waits_for_disk, note })
     }
+}
+
+/// A session of one agent, which is over when its agent is, also if that was stopped or failed:
+/// there is nothing left for a person to decide about.
+fn ending_with_its_agent(
+    orchestrator: &Orchestrator,
+    what: SessionContent,
+) -> Result<SessionContent, ServiceError> {
+    let mut plan = orchestrator.plan(what, &orchestrator.known())?;
+    for step in &mut plan.steps {
+        step.on_failure = OnFailure::Fail;
+    }
+    Ok(SessionContent::Plan(Box::new(plan)))
 }
 
 /// What a run does whose steps have this adapter where they name none.

@@ -1,6 +1,6 @@
 //! Doing something to a task: typing, resizing, interrupting, finishing, stopping.
 
-use coven_api::task::{ScreenSize, TypeRequest};
+use coven_api::task::{ScreenSize, TypeRequest, TypeResponse};
 use coven_model::{SessionId, TaskId};
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_runner::AgentRunner;
@@ -50,12 +50,14 @@ impl Service {
         task: &str,
         typing: TypeRequest,
         by: &str,
-    ) -> Result<bool, ServiceError> {
+    ) -> Result<TypeResponse, ServiceError> {
         let named = self.named_task(id, task).await?;
         match (typing.message, typing.paste, typing.keys) {
             (Some(message), None, None) => {
                 let NamedTask { orchestrator, session, task } = named;
-                return Ok(orchestrator.send(&session, &task, &message, by).await?);
+                let delivered = orchestrator.send(&session, &task, &message, by).await?;
+                let queued = !delivered && orchestrator.is_queued(&session, &task);
+                return Ok(TypeResponse { delivered, queued });
             }
             (None, Some(text), None) => {
                 let pasted = named.agent().await?.paste(text).await;
@@ -70,7 +72,7 @@ impl Service {
                 return Err(ServiceError::BadRequest(detail.to_owned()));
             }
         }
-        Ok(true)
+        Ok(TypeResponse { delivered: true, queued: false })
     }
 
     /// Gives the terminal of a task another size.

@@ -155,6 +155,12 @@ impl Attempt {
         self.read(SPAWN)
     }
 
+    /// When its process was started, in seconds since 1970, if it was.
+    pub fn started(&self) -> Option<i64> {
+        let record = self.folder.stat(SPAWN).ok().flatten();
+        record.map(|stat| stat.st_mtime)
+    }
+
     /// How it ended. Nothing if it runs, or if its holder was killed before it could record the end.
     pub fn exit(&self) -> Result<Option<AttemptExit>, AttemptError> {
         self.read(EXIT)
@@ -191,7 +197,7 @@ impl Attempt {
         let mut text = serde_json::to_vec_pretty(&file)
             .map_err(|source| AttemptError::Damaged { path: self.path().join(OUTCOME), source })?;
         text.push(b'\n');
-        self.folder.replace(OUTCOME, &text, Durability::Synced)?;
+        self.folder.put_durably(OUTCOME, &text)?;
         Ok(outcome.clone())
     }
 

@@ -25,6 +25,7 @@ use coven_folder::{Durability, FileError, OpenFolder, OpenObstacle, absent_is_no
 use coven_model::SessionId;
 use rustix::fs::OFlags;
 
+use self::cache::CacheLine;
 pub use self::entry::SessionEntry;
 pub use self::resolve::ResolveError;
 use crate::journal;
@@ -74,7 +75,9 @@ impl Index {
         let mut complete = true;
         let session = |(id, journal): (SessionId, Option<u64>)| {
             let line = cached.known.remove(id.as_str());
-            let fresh = line.as_ref().is_some_and(|line| Some(line.journal) == journal);
+            let is_current =
+                |line: &CacheLine<'_>| Some(line.journal) == journal && line.grimoire.is_some();
+            let fresh = line.as_ref().is_some_and(is_current);
             let is_own = own(&id);
             complete &= fresh || !is_own;
             let base_dir = Arc::clone(&base_dir);

@@ -85,7 +85,7 @@ impl Values {
         let there = folder.stat(name)?.is_some_and(|stat| stat.st_size as usize == bytes.len());
         // One of the right length may still be damaged, and then this is the chance to mend it.
         if !there || self.get(name).is_err() {
-            folder.replace(name, bytes, Durability::Synced)?;
+            folder.put_durably(name, bytes)?;
         }
         self.hold(name, folder.file(name, OFlags::RDONLY)?);
         Ok(digest)

@@ -3,11 +3,13 @@
 
 #[cfg(feature = "agent")]
 pub mod agent;
+pub mod beads;
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod checks;
 pub mod files;
 pub mod folders;
+pub mod git;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod namespace;

@@ -34,7 +34,8 @@ use dialect::ApiDialect;
 use http::HttpResponder;
 
 pub use scene::{
-    MODEL, ModelScene, PROBE, QUESTION, QUESTION_ENTRIES, REASON, SLOW_WORDS, TAG, USED,
+    DATA, LONG_COMMAND_LINES, MODEL, ModelScene, PROBE, QUESTION, QUESTION_ENTRIES, REASON,
+    SLOW_WORDS, TAG, USED,
 };
 
 /// A request to the model, and how far its answer came.

@@ -9,11 +9,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_runtime::domain::{
-    Connection, Domain, ExitStatus, Pane, PaneStream, ReadOutcome, SpawnConfig, StopMode,
+    Connection, DiscardResult, Domain, ExitStatus, InputMode, Pane, PaneStream, ReadOutcome,
+    SpawnConfig, StopMode,
 };
 use coven_runtime::processes;
 use coven_terminal::screen::GridSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
 
 /// Longer than anything here takes on a loaded machine; only a failure waits for it.
 pub const DEADLINE: Duration = Duration::from_mins(1);
@@ -63,6 +65,8 @@ macro_rules! domain_checks {
             nothing_of_ours_is_inherited,
             input_arrives_and_can_be_closed,
             input_that_does_not_fit_is_awaited_and_arrives_whole,
+            input_that_nobody_read_can_be_discarded,
+            a_line_that_must_not_be_shown_is_known,
             a_new_size_arrives,
             force_leaves_nothing,
             a_polite_stop_is_enough_for_most,
@@ -294,6 +298,78 @@ pub fn input_that_does_not_fit_is_awaited_and_arrives_whole(
         let stopped = pane.stop(StopMode::Force);
         assert!(stopped.is_ok(), "{stopped:?}");
         wait_gone(&mut *pane);
+    }
+}
+
+/// What a process has not read is thrown away, and what is written later arrives alone.
+pub fn input_that_nobody_read_can_be_discarded(domain: &dyn Domain, config: Config<'_>) {
+    let script = "stty raw -echo; printf ready; kill -STOP $$; dd bs=1 count=1 2>/dev/null";
+    let config = config(script, terminal());
+    let mut pane = start(domain, &config);
+    let mut printed = PaneOutput::default();
+    read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+    write_all(&mut *pane, b"xyz");
+    // A terminal passes on what is written a moment later.
+    let deadline = Instant::now() + DEADLINE;
+    while discard(&mut *pane, 4) != (DiscardResult { unread: 3, discarded: false }) {
+        assert!(Instant::now() < deadline, "what was written does not count as unread");
+        becomes_ready(&*pane, QUIET_TIME);
+    }
+    assert_eq!(discard(&mut *pane, 3), DiscardResult { unread: 3, discarded: true });
+    assert_eq!(discard(&mut *pane, 1), DiscardResult { unread: 0, discarded: false });
+    write_all(&mut *pane, b"q");
+    let deadline = Instant::now() + DEADLINE;
+    while !printed.ended {
+        assert!(Instant::now() < deadline, "still stopped at the deadline");
+        for process in processes::of_job(&config.job) {
+            // It may have ended by itself meanwhile.
+            process.signal(Signal::CONT).ok();
+        }
+        let mut buffer = [0; 64];
+        match pane.read(&mut buffer) {
+            Ok(ReadOutcome::Data(_, length)) => printed.output.extend_from_slice(&buffer[..length]),
+            Ok(ReadOutcome::Pending) => drop(becomes_ready(&*pane, QUIET_TIME)),
+            Ok(ReadOutcome::End) => printed.ended = true,
+            Err(error) => panic!("reading failed: {error}"),
+        }
+    }
+    assert_eq!(printed.text(), "readyq");
+}
+
+fn discard(pane: &mut dyn Pane, at_least: u32) -> DiscardResult {
+    let deadline = Instant::now() + DEADLINE;
+    let asked = pane.discard_unread(at_least);
+    assert!(asked.is_ok(), "{asked:?}");
+    let mut buffer = [0; 64];
+    loop {
+        assert!(Instant::now() < deadline, "no answer before the deadline");
+        assert!(!matches!(pane.read(&mut buffer), Ok(ReadOutcome::Data(..))));
+        if let Some(result) = pane.discard_result() {
+            return result;
+        }
+        becomes_ready(pane, QUIET_TIME);
+    }
+}
+
+/// A program that reads a password is known by what it made of its terminal.
+pub fn a_line_that_must_not_be_shown_is_known(domain: &dyn Domain, config: Config<'_>) {
+    let script = "printf 'Key: '; stty -echo; read key; stty echo; printf again; read line";
+    let mut pane = start(domain, &config(script, terminal()));
+    await_mode(&mut *pane, InputMode::hides_line);
+    write_all(&mut *pane, b"key\n");
+    await_mode(&mut *pane, |mode| mode.echoes && mode.collects_lines);
+    write_all(&mut *pane, b"\n");
+    wait_gone(&mut *pane);
+}
+
+fn await_mode(pane: &mut dyn Pane, is_wanted: fn(InputMode) -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    let mut buffer = [0; 1024];
+    while !pane.input_mode().is_some_and(is_wanted) {
+        assert!(Instant::now() < deadline, "the input is {:?}", pane.input_mode());
+        if pane.read(&mut buffer).is_ok_and(|outcome| outcome == ReadOutcome::Pending) {
+            becomes_ready(pane, QUIET_TIME);
+        }
     }
 }
 

@@ -1,12 +1,20 @@
 //! Holds a plan against what its agents can be asked for, before anything runs: a permission that an
 //! adapter cannot grant, a mode it does not have, an answer that cannot be told from a screen, a
-//! program that is not there.
+//! program that is not there, a file of the adapter with which no run can work. Adapters that come
+//! from inputs or from the elements of a fan-out are held against it as far as these are known.
 
 use coven_model::{AdapterAbilities, AgentMode, PermissionLevel};
 use coven_notation::{FileProblem, SourceFile, SourceSpan};
+use serde_json::{Map, Value};
 
+use crate::bind::known_inputs;
+use crate::compile::adapter_names;
 use crate::expect::ExpectedOutput;
 use crate::plan::{AgentSpec, PlanStep, SourceLocation, StepAction, WorkflowPlan};
+use crate::scope::VariableScope;
+
+/// The code of a program that is not there.
+const NO_PROGRAM: &str = "no-program";
 
 /// Something that an agent of a plan cannot do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +22,8 @@ pub struct Inability {
     pub code: &'static str,
     /// Whether the step would fail for certain. Otherwise it may not do what its author wants.
     pub fatal: bool,
+    /// Whether the adapter is what an input says, so that a run with another input may be able.
+    pub by_input: bool,
     /// The step and what about it cannot be done.
     pub message: String,
     /// What to do.
@@ -53,29 +63,47 @@ fn span(source: &SourceFile, place: SourceLocation) -> SourceSpan {
     SourceSpan::new(start, start + length.max(1))
 }
 
-/// What the agents of a plan cannot do. `abilities` knows adapters by their names; one that it does
-/// not know is not judged, nor is one whose name is not known before the run. `finds` says whether a
-/// program is there.
+/// What the agents of a plan cannot do. `inputs` are those that are known; an adapter whose name
+/// is not known before the run is not judged. `abilities` knows adapters by their names; one that it
+/// does not know is not judged either. `finds` says whether a program is there.
 pub fn inabilities(
     plan: &WorkflowPlan,
+    inputs: &Map<String, Value>,
     abilities: impl Fn(&str) -> Option<AdapterAbilities>,
     finds: impl Fn(&str) -> bool,
 ) -> Vec<Inability> {
+    let scope = VariableScope::default().with("input", Value::Object(inputs.clone()));
     let mut found: Vec<Inability> = Vec::new();
     for step in &plan.steps {
         for (agent, prefix) in agents(step) {
-            let Some(able) = abilities(&agent.adapter) else { continue };
-            let request = AgentRequest { step, agent, prefix, able: &able };
-            let told = [request.mode(), request.permission(), request.answer()];
-            found.extend(told.into_iter().flatten());
-            let overridden = step.env.contains_key("PATH");
-            if !overridden && !finds(&able.command) {
-                found.push(request.program());
+            let (names, by_input) = adapter_names(&step.action, agent, &scope);
+            for adapter in &names {
+                let Some(able) = abilities(adapter) else { continue };
+                let prefix = prefix.clone();
+                let request = AgentRequest { step, agent, adapter, by_input, prefix, able: &able };
+                found.extend(request.unable(&finds));
             }
         }
     }
     found.dedup();
     found
+}
+
+/// The same as problems of the file that a plan was made from, for people who check it, who have
+/// given no inputs. A program that is missing here may be there where the definition will run, and
+/// an input may have another value, so these are warnings.
+pub fn ability_problems(
+    plan: &WorkflowPlan,
+    source: &SourceFile,
+    abilities: impl Fn(&str) -> Option<AdapterAbilities>,
+    finds: impl Fn(&str) -> bool,
+) -> Vec<FileProblem> {
+    let found = inabilities(plan, &known_inputs(plan, &Map::new()), abilities, finds).into_iter();
+    let problems = found.map(|mut unable| {
+        unable.fatal &= unable.code != NO_PROGRAM && !unable.by_input;
+        unable.in_file(source)
+    });
+    problems.collect()
 }
 
 fn agents(step: &PlanStep) -> Vec<(&AgentSpec, String)> {
@@ -97,11 +125,27 @@ fn agents(step: &PlanStep) -> Vec<(&AgentSpec, String)> {
 struct AgentRequest<'a> {
     step: &'a PlanStep,
     agent: &'a AgentSpec,
+    /// The name of its adapter, which the agent may take from an input or an element.
+    adapter: &'a str,
+    by_input: bool,
     prefix: String,
     able: &'a AdapterAbilities,
 }
 
 impl AgentRequest<'_> {
+    fn unable(&self, finds: impl Fn(&str) -> bool) -> Vec<Inability> {
+        if let Some(fault) = self.file() {
+            return vec![fault];
+        }
+        let told = [self.mode(), self.permission(), self.answer()];
+        let mut found: Vec<Inability> = told.into_iter().flatten().collect();
+        let overridden = self.step.env.contains_key("PATH");
+        if !overridden && !finds(&self.able.command) {
+            found.push(self.program());
+        }
+        found
+    }
+
     fn told(
         &self,
         code: &'static str,
@@ -110,9 +154,11 @@ impl AgentRequest<'_> {
         help: String,
     ) -> Inability {
         let places = &self.step.places;
-        let own = fields.iter().find_map(|field| places.get(&format!("{}{field}", self.prefix)));
+        let of_agent = |field: &str| places.get(&format!("{}{field}", self.prefix));
+        let own = fields.iter().find_map(|field| of_agent(field)).or_else(|| of_agent("adapter"));
         let place = own.or_else(|| places.get("adapter")).or_else(|| places.get("name"));
-        Inability { code, fatal: true, message, help, place: place.copied() }
+        let by_input = self.by_input;
+        Inability { code, fatal: true, by_input, message, help, place: place.copied() }
     }
 
     /// Who is meant, in words.
@@ -124,8 +170,20 @@ impl AgentRequest<'_> {
         }
     }
 
+    /// What is wrong with the files of the adapter.
+    fn file(&self) -> Option<Inability> {
+        let fault = self.able.faults.get(&self.agent.mode)?;
+        let message = format!(
+            "{}: the adapter `{}` cannot be used: {}",
+            self.subject(),
+            self.adapter,
+            fault.message
+        );
+        Some(self.told(fault.code, &["adapter"], message, fault.help.clone()))
+    }
+
     fn mode(&self) -> Option<Inability> {
-        let (adapter, mode) = (&self.agent.adapter, self.agent.mode);
+        let (adapter, mode) = (self.adapter, self.agent.mode);
         if self.able.modes.contains_key(&mode) {
             return None;
         }
@@ -141,7 +199,7 @@ impl AgentRequest<'_> {
         if granted.contains(&level) {
             return None;
         }
-        let adapter = &self.agent.adapter;
+        let adapter = self.adapter;
         let known: Vec<&str> = granted.iter().map(|level| level.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         let is_arbiter = self.prefix == "arbiter.";
@@ -173,7 +231,7 @@ impl AgentRequest<'_> {
         let message = format!(
             "{}: the output of `{}` on a terminal is all that its screen shows",
             self.subject(),
-            self.agent.adapter
+            self.adapter
         );
         let help = "run it with `mode: headless`, whose output is the answer alone".to_owned();
         let fields: &[&str] = if structured { &["expect", "mode"] } else { &["output", "mode"] };
@@ -182,11 +240,11 @@ impl AgentRequest<'_> {
     }
 
     fn program(&self) -> Inability {
-        let (adapter, command) = (&self.agent.adapter, &self.able.command);
+        let (adapter, command) = (self.adapter, &self.able.command);
         let message =
             format!("{}: the program `{command}` of `{adapter}` was not found", self.subject());
         let help = "install it, or see what there is: coven doctor".to_owned();
-        let told = self.told("no-program", &["adapter"], message, help);
+        let told = self.told(NO_PROGRAM, &["adapter"], message, help);
         // A step with a condition may never come to need it.
         Inability { fatal: self.step.when.is_none(), ..told }
     }

@@ -40,6 +40,16 @@ pub fn bind_inputs(
     if problems.is_empty() { Ok(bound) } else { Err(problems) }
 }
 
+/// The inputs that are known before a run is made: what is given and of its declared type, and
+/// defaults. The others are left out.
+pub fn known_inputs(plan: &WorkflowPlan, given: &Map<String, Value>) -> Map<String, Value> {
+    let known = plan.inputs.iter().filter_map(|input| {
+        let value = value(input, given.get(&input.name)).ok()?;
+        Some((input.name.clone(), value))
+    });
+    known.filter(|(_, value)| !value.is_null()).collect()
+}
+
 /// The same for a run that an event starts: inputs are taken from the event's data by name, and
 /// what the plan does not ask for is left out.
 pub fn bind_event(

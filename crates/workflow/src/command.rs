@@ -20,6 +20,8 @@ pub enum Command {
     Observe(AttemptId),
     /// Say so at this time.
     SetTimer { timer: JobTimer, due: Timestamp },
+    /// Say at this time that nobody has decided.
+    Expire { intervention: InterventionId, due: Timestamp },
 }
 
 /// A text for an agent.

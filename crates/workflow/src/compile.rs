@@ -19,6 +19,7 @@ use crate::shell::{ShellCommand, ShellError, is_shell};
 use crate::template::TemplateError;
 
 pub(crate) use grimoire::grimoire;
+pub(crate) use settle::adapter_names;
 pub use settle::settle;
 pub(crate) use stages::stages;
 

@@ -19,6 +19,8 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use question::question_line;
+
 use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, TaskId, Timestamp};
 
@@ -122,6 +124,7 @@ impl DecisionDraft {
             SessionInput::Confined { job, confinement } => self.confined(job, *confinement),
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
+            SessionInput::Expired(intervention) => self.expired(intervention),
             SessionInput::Resolve { intervention, decision, .. } => {
                 self.resolve(intervention, *decision);
             }

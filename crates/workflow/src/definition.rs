@@ -42,6 +42,17 @@ fn exit_codes(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// What may happen when a job is lost.
+#[derive(schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum OnLostName {
+    Ask,
+    Retry,
+    Fail,
+}
+
 /// How far a job is confined.
 fn sandbox(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": ["off", "read-only", "workspace", "required"]})

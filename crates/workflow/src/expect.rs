@@ -9,6 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::verdict;
 
+/// How the output of an agent on a terminal begins whose answer could not be found: why, and then all
+/// that its screen shows. There may be JSON on that screen which is not the answer.
+pub const UNREAD_ANSWER: &str = "[Its answer could not be found: ";
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExpectedOutput {
@@ -39,14 +43,22 @@ impl ExpectedOutput {
             Self::Text | Self::Any => {
                 Ok(Value::String(output.trim_end_matches(['\n', '\r']).to_owned()))
             }
-            Self::Json => verdict::json_answer(output).ok_or(OutputMismatch::NoJson),
+            Self::Json => json(output),
             Self::Schema(schema) => {
-                let value = verdict::json_answer(output).ok_or(OutputMismatch::NoJson)?;
+                let value = json(output)?;
                 schema.check(&value).map_err(OutputMismatch::Shape)?;
                 Ok(value)
             }
         }
     }
+}
+
+fn json(output: &str) -> Result<Value, OutputMismatch> {
+    if let Some(rest) = output.strip_prefix(UNREAD_ANSWER) {
+        let why = rest.split_once(". ").map_or(rest, |(why, _)| why);
+        return Err(OutputMismatch::Unread(why.to_owned()));
+    }
+    verdict::json_answer(output).ok_or(OutputMismatch::NoJson)
 }
 
 /// Why an output is not what was asked for.
@@ -55,6 +67,9 @@ pub enum OutputMismatch {
     /// There is no JSON, or it is not clear which.
     #[error("the output is not JSON")]
     NoJson,
+    /// It is a screen, and not an answer.
+    #[error("its answer could not be found: {0}")]
+    Unread(String),
     /// It does not fit the schema.
     #[error("the output does not fit the schema: {0}")]
     Shape(String),

@@ -3,7 +3,7 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{InterventionDecision, JobConfinement, JobTimer};
+use coven_model::event::{InterventionDecision, JobConfinement, JobTimer, SessionCause};
 use coven_model::{
     AskedAction, AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome,
     SessionId, TaskId, TokenUsage,
@@ -93,6 +93,8 @@ pub enum SessionInput {
         usage: TokenUsage,
     },
     TimerFired(JobTimer),
+    /// The time that people had for this is up.
+    Expired(InterventionId),
     /// The agent of this job waits, and nobody was asked: it is to be looked at again.
     Unheard {
         job: AttemptId,
@@ -153,6 +155,8 @@ pub struct SessionSpec {
     pub base_dir: Option<String>,
     /// How every question of the run is answered without a person, if the caller wants that.
     pub auto: Option<AutoAnswer>,
+    /// The event that started it, if its grimoire's trigger did.
+    pub cause: Option<SessionCause>,
 }
 
 /// What was seen on a screen.

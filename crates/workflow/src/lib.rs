@@ -1,6 +1,20 @@
 //! Workflow definitions, their checks, and the pure decisions of a run.
+//!
+//! ```
+//! use coven_notation::SourceFile;
+//! use coven_workflow::{CheckEnvironment, check};
+//!
+//! let text = "name: greet\ndescription: Says hello.\nsteps:\n  - {name: say, type: script, command: 'echo ${input.whom}'}\n";
+//! let checked = check(&SourceFile::new("greet.yaml", text), &CheckEnvironment::new(["demo"]));
+//! assert!(checked.problems[0].message.contains("`whom`"));
+//!
+//! let mended = text.replace("steps:", "inputs: {whom: {default: world}}\nsteps:");
+//! let checked = check(&SourceFile::new("greet.yaml", mended), &CheckEnvironment::new(["demo"]));
+//! assert_eq!(checked.plan.unwrap().steps[0].name, "say");
+//! ```
 
 mod abilities;
+pub mod attention;
 pub mod bind;
 pub mod catalogue;
 pub mod check;
@@ -30,8 +44,8 @@ mod testing;
 pub mod verdict;
 pub mod view;
 
-pub use abilities::{Inability, inabilities};
-pub use bind::{bind_event, bind_inputs};
+pub use abilities::{Inability, ability_problems, inabilities};
+pub use bind::{bind_event, bind_inputs, known_inputs};
 pub use check::{CheckEnvironment, CheckedDefinition, check};
 pub use command::Command;
 pub use compile::settle;
@@ -43,4 +57,4 @@ pub use plan::WorkflowPlan;
 pub use scope::VariableScope;
 pub use shell::{PrepareError, PreparedCommand, ShellCommand, ShellError};
 pub use state::State;
-pub use template::{TemplateError, TextTemplate, UndefinedVariable};
+pub use template::{TemplateError, TextTemplate, UndefinedVariable, to_text};

@@ -36,6 +36,7 @@ enum ReportInFlight {
     Undelivered(AttemptId, u32, u32),
     Answered(u64, u64),
     Fired(JobTimer),
+    Expired(u64),
     /// A person's retry request, with the number of retries that the person had seen.
     Again(u32),
     Cancel,

@@ -142,9 +142,16 @@ pub struct PlanStep {
     pub output: Option<String>,
     /// What happens when it fails.
     pub on_failure: OnFailure,
+    /// What happens when a job of it is lost. Unless said, a person is asked, except where
+    /// `on_failure` is to continue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<OnLost>,
     /// Whether a person must agree before it starts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_approval: bool,
+    /// How long people have to agree before it counts as denied.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
+    pub approval_timeout: Option<Duration>,
     /// It must be confined, and nothing does that where it was compiled. So it asks first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfined: bool,
@@ -198,6 +205,23 @@ pub enum OnFailure {
     Continue,
 }
 
+/// What happens when a job is lost: its process is gone, as after a power cut, and nothing recorded
+/// how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLost {
+    /// A person is asked: what it did may be done in part.
+    Ask,
+    /// It is started again, at most [`MAX_LOST_RETRIES`] times.
+    Retry,
+    /// It counts as failed, and `on_failure` says what follows.
+    Fail,
+}
+
+/// How often a lost job is started again without asking. More mean that the job itself takes its
+/// machine down.
+pub const MAX_LOST_RETRIES: u32 = 3;
+
 #[expect(clippy::large_enum_variant, reason = "a plan is made once and then shared")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "type")]
@@ -242,6 +266,9 @@ pub enum StepAction {
         /// What is said to the person.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<TextTemplate>,
+        /// Whether the person may go on without deciding.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        skippable: bool,
     },
     /// Tasks side by side: one stage of a stage workflow.
     Stage {
@@ -390,4 +417,7 @@ pub struct StageTask {
     pub domain: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
     pub timeout: Option<Duration>,
+    /// What happens when its job is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_lost: Option<OnLost>,
 }

@@ -7,6 +7,8 @@ pub(crate) enum DecisionRule {
     FinalAbsorbs,
     /// A run ends when its last job has.
     DrainFirst,
+    /// A step with `needs_approval` asks before it starts.
+    ApprovedFirst,
     /// Nothing starts once a run is to end.
     NothingStartsLate,
     /// An outcome counts for the attempt it belongs to, and once.
@@ -21,9 +23,10 @@ pub(crate) enum DecisionRule {
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
+        Self::ApprovedFirst,
         Self::NothingStartsLate,
         Self::OutcomesCountOnce,
         Self::DecidedOnce,

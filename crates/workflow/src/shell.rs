@@ -19,6 +19,7 @@ mod words;
 
 use std::fmt;
 
+use coven_model::FileVariable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::scope::VariableScope;
@@ -27,9 +28,10 @@ use crate::template::{UndefinedVariable, VariableReference, to_text};
 pub use error::{ShellError, ShellProblem};
 pub use executes::is_executed_variable;
 
-/// The largest value that is handed over in the environment. The system refuses 128 KiB.
+/// The largest value that is handed over in the environment; a larger one is handed over in a file.
+/// The system refuses 128 KiB.
 pub const MAX_ENV_VALUE_BYTES: usize = 96 * 1024;
-/// The most that all values of one command may take together.
+/// The most that all values of one command may take there together.
 pub const MAX_ENV_TOTAL_BYTES: usize = 1024 * 1024;
 /// The variable with the path of a JSON file that holds all variables. The caller writes the file.
 pub const ALL_VARIABLES: &str = "COVEN_VARS";
@@ -52,6 +54,8 @@ pub struct PreparedCommand {
     pub text: String,
     /// What to add to the environment.
     pub env: Vec<(String, String)>,
+    /// What does not fit there, to be handed over in files.
+    pub files: Vec<FileVariable>,
 }
 
 /// Why a command cannot be handed to a shell.
@@ -59,34 +63,6 @@ pub struct PreparedCommand {
 pub enum PrepareError {
     #[error(transparent)]
     Undefined(#[from] UndefinedVariable),
-    /// A value that does not fit into the environment.
-    #[error(
-        "`${{{name}}}` has {bytes} bytes, and a command can be given at most {MAX_ENV_VALUE_BYTES}; read it from the JSON file that `${ALL_VARIABLES}` names, for example with `jq -r .{name} \"${ALL_VARIABLES}\"`"
-    )]
-    TooLarge {
-        name: String,
-        /// How large its value is.
-        bytes: usize,
-        /// Where it stands in the command.
-        offset: usize,
-    },
-    /// Values that do not fit together.
-    #[error(
-        "the variables of this command have more than {MAX_ENV_TOTAL_BYTES} bytes together; read them from the JSON file that `${ALL_VARIABLES}` names"
-    )]
-    TooMuch {
-        /// Where the first one that does not fit stands in the command.
-        offset: usize,
-    },
-    /// A value that no environment can hold.
-    #[error(
-        "`${{{name}}}` holds a NUL character, which no command can be given; read it from the JSON file that `${ALL_VARIABLES}` names"
-    )]
-    Nul {
-        name: String,
-        /// Where it stands in the command.
-        offset: usize,
-    },
 }
 
 impl PrepareError {
@@ -94,9 +70,6 @@ impl PrepareError {
     pub fn offset(&self) -> usize {
         match self {
             Self::Undefined(undefined) => undefined.offset,
-            Self::TooLarge { offset, .. } | Self::TooMuch { offset } | Self::Nul { offset, .. } => {
-                *offset
-            }
         }
     }
 }
@@ -137,29 +110,28 @@ impl ShellCommand {
 
     /// The text for the shell and the environment it needs.
     pub fn prepare(&self, scope: &VariableScope) -> Result<PreparedCommand, PrepareError> {
-        let mut env: Vec<(String, String)> = Vec::new();
+        let (mut env, mut files) = (Vec::new(), Vec::new());
         let mut total = 0;
         for (reference, number) in &self.uses {
             // They are numbered in the order in which they first stand.
-            if *number <= env.len() {
+            if *number <= env.len() + files.len() {
                 continue;
             }
             let value = to_text(scope.resolve(reference)?);
-            let (name, offset) = (reference.to_string(), reference.offset);
-            total += value.len();
-            if value.len() > MAX_ENV_VALUE_BYTES {
-                return Err(PrepareError::TooLarge { name, bytes: value.len(), offset });
+            let variable = format!("COVEN_V{number}");
+            let fits = value.len() <= MAX_ENV_VALUE_BYTES
+                && total + value.len() <= MAX_ENV_TOTAL_BYTES
+                && !value.contains('\0');
+            if fits {
+                total += value.len();
+                env.push((variable, value));
+            } else {
+                let name = reference.to_string();
+                files.push(FileVariable { variable, name, value });
             }
-            if total > MAX_ENV_TOTAL_BYTES {
-                return Err(PrepareError::TooMuch { offset });
-            }
-            if value.contains('\0') {
-                return Err(PrepareError::Nul { name, offset });
-            }
-            env.push((format!("COVEN_V{number}"), value));
         }
         let text = self.text.as_ref().unwrap_or(&self.source).clone();
-        Ok(PreparedCommand { text, env })
+        Ok(PreparedCommand { text, env, files })
     }
 }
 

@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use coven_model::event::{SessionRule, StoppingEnd};
 use coven_model::{
-    AttemptId, Intervention, InterventionId, SessionId, TaskId, TaskStatus, Timestamp, TokenUsage,
-    WorkflowStatus,
+    AttemptId, Intervention, InterventionId, InterventionKind, SessionId, TaskId, TaskStatus,
+    Timestamp, TokenUsage, WorkflowStatus,
 };
 use serde::{Serialize, Serializer};
 
@@ -27,11 +27,11 @@ pub use refusal::RefusalReason;
 pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
-pub(crate) use task::question_words;
 pub use task::{
     AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, RefusedQuestion, TaskPhase,
     TaskRun,
 };
+pub(crate) use task::{asked_words, question_words};
 pub(crate) use variables::{Local, TaskVariables};
 
 use crate::plan::{PlanStep, StepAction};
@@ -109,6 +109,17 @@ pub struct PendingIntervention {
     pub intervention: Intervention,
     /// The attempt whose screen it is about.
     pub attempt: Option<u32>,
+}
+
+impl PendingIntervention {
+    /// When it counts as denied. What an agent asks ends with the agent instead.
+    pub(crate) fn expiry(&self) -> Option<Timestamp> {
+        let is_approval = matches!(
+            self.intervention.kind,
+            InterventionKind::StartApproval | InterventionKind::HumanGate
+        );
+        self.intervention.expires_at.filter(|_| is_approval)
+    }
 }
 
 impl State {
@@ -237,6 +248,14 @@ impl WorkflowRun {
             StepProgress::Failed { error, .. } => Some((step.name.as_str(), error.as_str())),
             _ => None,
         })
+    }
+
+    /// What an agent on a terminal said at the end of its last turn, while that is over and nothing
+    /// else was decided about it.
+    pub(crate) fn last_answer(&self, live: &LiveJob) -> Option<String> {
+        let open = &self.interventions.get(&live.turn?)?.intervention;
+        let is_turn = open.kind == InterventionKind::EndedTurn;
+        (is_turn && !open.excerpt.is_empty()).then(|| open.excerpt.clone())
     }
 
     /// Whether the step's agents are done at their first idle after working. In a stage, only

@@ -106,6 +106,22 @@ impl TextTemplate {
         Ok(text)
     }
 
+    /// The text with the variables filled in that are known; the others stay as they are written.
+    pub fn render_known(&self, scope: &VariableScope) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                TemplatePart::Text(part) => text.push_str(part),
+                TemplatePart::Variable(reference) => match scope.resolve(reference) {
+                    Ok(value) => append(&mut text, value),
+                    Err(_) => text.extend(["${", &reference.to_string(), "}"]),
+                },
+                TemplatePart::Constant(value) => append(&mut text, value),
+            }
+        }
+        text
+    }
+
     /// The value: that of the variable if the template is a single one, else the rendered text.
     pub fn value(&self, scope: &VariableScope) -> Result<Value, UndefinedVariable> {
         match self.parts.as_slice() {

@@ -54,7 +54,9 @@ pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
         domain: None,
         output: None,
         on_failure: action.default_on_failure(),
+        on_lost: None,
         needs_approval: false,
+        approval_timeout: None,
         unconfined: false,
         action,
         places: BTreeMap::new(),
@@ -80,7 +82,7 @@ pub(crate) fn script_step(name: &str, command: &str) -> PlanStep {
 }
 
 pub(crate) fn gate(name: &str, command: Option<&str>) -> PlanStep {
-    step(name, StepAction::Gate { script: command.map(script), message: None })
+    step(name, StepAction::Gate { script: command.map(script), message: None, skippable: false })
 }
 
 pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent: u32) -> PlanStep {
@@ -105,6 +107,7 @@ pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
         env: BTreeMap::new(),
         domain: None,
         timeout: None,
+        on_lost: None,
     };
     step(name, StepAction::Stage { tasks: tasks.iter().map(task).collect() })
 }
@@ -175,6 +178,7 @@ pub(crate) fn creation(plan: WorkflowPlan, input: &Value) -> SessionInput {
         goal: Some("to test".to_owned()),
         base_dir: Some("/work".to_owned()),
         auto: None,
+        cause: None,
     }))
 }
 

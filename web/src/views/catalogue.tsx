@@ -4,7 +4,8 @@ import { get } from "../http";
 import { href } from "../route";
 import { Editor } from "./editor";
 import { Graph } from "./graph";
-import { Book, Mark, Play, Plug } from "./icons";
+import { AdapterIcon } from "./adapter-icons";
+import { Book, Mark, Play } from "./icons";
 import { Empty, Loading, useAsked, Wrong } from "./parts";
 
 export function GrimoiresPage({ name }: { name: string | null }) {
@@ -99,7 +100,7 @@ function AdapterTable({ name, adapters }: { name: string; adapters: readonly Ada
       <ul class="adapters">
         {adapters.map((one) => (
           <li key={one.type} class="adapter">
-            <AdapterIcon name={one.displayName} />
+            <AdapterIcon name={one.icon} />
             <div class="adapter-words">
               <div class="adapter-name"><strong>{one.displayName}</strong> <code>{one.type}</code> {one.layer !== "built-in" && <span class="chip">{one.layer}</span>}</div>
               <div class="muted adapter-more">{one.modes.join(", ")} · {one.found ?? `${one.command}: not found on the PATH`}</div>
@@ -122,10 +123,4 @@ function Versions({ one }: { one: AdapterItem }) {
       {one.testedVersion && <div><dt>tested</dt><dd>{one.testedVersion}{same ? <Mark standing="done" label="the tested version" /> : null}</dd></div>}
     </dl>
   );
-}
-
-/** A letter in a ring stands for every agent: their own signs belong to others. */
-function AdapterIcon({ name }: { name: string }) {
-  const letter = name.slice(0, 1).toUpperCase();
-  return <span class="adapter-icon" aria-hidden="true">{letter || <Plug />}</span>;
 }

@@ -3,7 +3,7 @@ import type { WorkflowItem } from "../api";
 import { isOver } from "../api";
 import { toSession } from "../route";
 import { details, loaded, sessions, waiting } from "../store";
-import { ofRow, ofSession, plural, shortPath } from "../labels";
+import { ofRow, ofSession, plural, shortPath, slotWords } from "../labels";
 import { Attention, NothingWaits } from "./attention";
 import { Logo, Mark, Plus } from "./icons";
 import { Ago, Badge, Empty, Loading } from "./parts";
@@ -16,6 +16,7 @@ export function Overview() {
   return (
     <div class="overview">
       <h1 class="unseen">Overview</h1>
+      <WithoutDisk items={running} />
       {waiting.value.length > 0 ? <Attention items={waiting.value} /> : <NothingWaits />}
       {running.length > 0 && (
         <section aria-label="Running">
@@ -33,9 +34,23 @@ export function Overview() {
   );
 }
 
+/** Runs that go on only when a person has made room on a disk. */
+function WithoutDisk({ items }: { items: WorkflowItem[] }) {
+  const stuck = items.filter((item) => item.waitsForDisk);
+  if (stuck.length === 0) return null;
+  return (
+    <ul class="runs" role="status" aria-label="Waits for a disk">
+      {stuck.map((item) => (
+        <li key={item.id}><Mark standing="needs" label="" /> <a href={toSession(item.id)}>{item.goal || item.name}</a> {item.waitsForDisk}</li>
+      ))}
+    </ul>
+  );
+}
+
 function Run({ item }: { item: WorkflowItem }) {
   const detail = details.value.get(item.id);
   const done = detail?.plan.rows.filter((row) => ["completed", "skipped"].includes(row.status)).length ?? 0;
+  const waiting = detail?.tasks.filter((task) => task.queued).length ?? item.queued ?? 0;
   const tasks = detail?.tasks.filter((task) => task.live).length ?? item.running;
   return (
     <li>
@@ -43,7 +58,7 @@ function Run({ item }: { item: WorkflowItem }) {
         <Mark {...ofSession(item)} />
         <span class="run-words">
           <span class="run-goal">{item.goal || item.name}</span>
-          <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} />{item.retrying && ` · ${item.retrying}`}</span>
+          <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} />{waiting > 0 && ` · ${slotWords(waiting)}`}{item.retrying && ` · ${item.retrying}`}{item.waitsForDisk && ` · ${item.waitsForDisk}`}</span>
         </span>
         {detail && (
           <span class="run-plan" role="img" aria-label={`${done} of ${detail.plan.rows.length} steps done`}>

@@ -53,6 +53,7 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
   return (
     <article class="session" aria-label={workflow.goal || workflow.name}>
       <SessionHead workflow={workflow} />
+      {workflow.waitsForDisk && <p role="status"><Mark standing="needs" label="" /> It {workflow.waitsForDisk}</p>}
       {mine.length > 0 && (
         <Attention items={mine} title={task === null ? "This run needs you" : "This task needs you"}
           within={{ task: tab === null || tab === "terminal" ? task : null }} />

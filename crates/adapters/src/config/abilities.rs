@@ -1,5 +1,7 @@
 //! What an adapter's program can be asked for.
 
+use std::collections::BTreeMap;
+
 use coven_model::{AdapterAbilities, AgentMode, PermissionLevel};
 
 use super::Config;
@@ -17,7 +19,8 @@ impl Config {
         AdapterAbilities {
             command: self.command.clone().unwrap_or_else(|| kind.to_owned()),
             modes: modes.collect(),
-            reads_answers: false,
+            reads_answers: self.answer.is_some(),
+            faults: BTreeMap::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use coven_notation::{FileProblem, SourceFile, SourceNode, near, pattern};
 use coven_terminal::keys::KeyPress;
 
 use super::{MatchKind, SCHEMA_VERSION};
+use crate::icons;
 use crate::rules::{ScreenRegion, kind_by_name};
 use crate::transcript::TranscriptFormat;
 use crate::version::ProgramVersion;
@@ -43,13 +44,22 @@ pub(super) fn check(source: &SourceFile, file: &SourceNode) -> Vec<FileProblem> 
     }
     check.environment(file);
     check.usable_size(file);
+    check.answer(file);
     check.program_versions(file);
+    check.problems.extend(icons::unknown_icon(file));
     check.problems
 }
 
 struct ConfigCheck<'a> {
     source: &'a SourceFile,
     problems: Vec<FileProblem>,
+}
+
+fn is_approval(name: &str, rule: &SourceNode) -> bool {
+    match rule.get("kind").and_then(SourceNode::as_str) {
+        Some(kind) => kind == "approval",
+        None => kind_by_name(name) == MatchKind::Approval,
+    }
 }
 
 fn items<'a>(node: &'a SourceNode, key: &str) -> &'a [SourceNode] {
@@ -226,24 +236,66 @@ impl ConfigCheck<'_> {
         }
     }
 
+    fn answer(&mut self, file: &SourceNode) {
+        let Some(answer) = file.get("answer") else { return };
+        let Some((node, path)) = answer.get("file").and_then(|node| Some((node, node.as_str()?)))
+        else {
+            return;
+        };
+        let plain = |part: &str| !matches!(part, "" | "." | "..");
+        if !path.strip_prefix("~/").is_some_and(|path| path.split('/').all(plain)) {
+            let message = "the file with the conversation lies in the home of the user";
+            let problem = FileProblem::error("answer-file", node.span, message);
+            self.add(problem.help("write it as in `~/.program/*/${agentSession}.jsonl`"));
+        }
+        let is_known = path.contains("${agentSession}")
+            || answer.get("session").is_some()
+            || answer.get("folder").is_some();
+        if !is_known {
+            let message = "this does not say which of the conversations is the agent's own";
+            let problem = FileProblem::error("answer-file", node.span, message);
+            self.add(problem.help(
+                "put `${agentSession}` into the name, or say with `session` or `folder` where its \
+                 first line has the id of the conversation or the folder it runs in",
+            ));
+        }
+    }
+
     fn states(&mut self, file: &SourceNode) {
         for (_, rule) in entries(file, "states") {
             self.rule(rule, &["pattern", "not", "begins", "below"]);
             self.blank_at_the_end(rule);
         }
-        for (name, rule) in entries(file, "states") {
-            self.approval_anywhere(name, rule);
+        for (name, rule) in entries(file, "states").filter(|(name, rule)| is_approval(name, rule)) {
+            self.approval_anywhere(rule);
+            if !items(file, "approvals").is_empty() {
+                self.approval_of_other_lines(name, rule);
+            }
         }
     }
 
-    /// A question that may stand anywhere on the screen is taken for one as long as its words do.
-    fn approval_anywhere(&mut self, name: &str, rule: &SourceNode) {
-        let kind = rule.get("kind").and_then(SourceNode::as_str);
-        let is_approval = match kind {
-            Some(kind) => kind == "approval",
-            None => kind_by_name(name) == MatchKind::Approval,
+    /// Where it is not said how a question begins, a command that is read may stand in lines that
+    /// the agent printed before.
+    fn approval_of_other_lines(&mut self, name: &str, rule: &SourceNode) {
+        let Some(pattern) = rule.get("pattern").filter(|_| rule.get("begins").is_none()) else {
+            return;
         };
-        let Some(pattern) = rule.get("pattern").filter(|_| is_approval) else { return };
+        self.add(
+            FileProblem::warning(
+                "approval-without-begin",
+                pattern.span,
+                format!(
+                    "`{name}` does not say how its question begins, so that a command may be \
+                         read from what the agent printed before"
+                ),
+            )
+            .help("add `\"begins\"` with a pattern for the first line of the question"),
+        );
+    }
+
+    /// A question that may stand anywhere on the screen is taken for one as long as its words do.
+    fn approval_anywhere(&mut self, rule: &SourceNode) {
+        let Some(pattern) = rule.get("pattern") else { return };
         let ends = pattern.as_str().is_some_and(|text| text.ends_with("\\z"));
         if rule.get("region").is_some() || ends {
             return;

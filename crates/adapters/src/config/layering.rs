@@ -1,10 +1,15 @@
 //! What goes wrong between the layers of an adapter although each file is right by itself.
 
-use coven_model::AgentMode;
+use coven_model::{AdapterFault, AgentMode};
 use coven_notation::{FileProblem, FileSyntax, SourceFile, SourceNode, parse};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::Config;
 use crate::transcript::TranscriptFormat;
+
+/// The code of a file that leaves out arguments which the layer below needs.
+const LOST_ARGUMENTS: &str = "lost-arguments";
 
 /// Looks for arguments of the layer below that a file leaves out although the rest of that layer
 /// needs them: new `baseArgs` replace the old ones, and the `transcript` below stays and reads what
@@ -17,15 +22,43 @@ pub fn check_layer(source: &SourceFile, below: &Config) -> Vec<FileProblem> {
     let (Some(written), None) = (mode.get("baseArgs"), mode.get("transcript")) else {
         return Vec::new();
     };
-    let Some(below) = below.modes.get(AgentMode::Headless) else { return Vec::new() };
-    let Some(format) = below.transcript.as_deref() else { return Vec::new() };
-    if format.parse::<TranscriptFormat>().is_ok_and(|format| !format.has_result()) {
-        return Vec::new();
-    }
     let kept: Vec<&str> = written.items().iter().filter_map(SourceNode::as_str).collect();
+    let lost = lost_arguments(&kept, below);
+    let problem =
+        lost.map(|lost| FileProblem::error(lost.code, written.span, lost.message).help(lost.help));
+    problem.into_iter().collect()
+}
+
+/// The same for a file that was read, over the built-in layer and one with this fault.
+pub(crate) fn headless_fault(
+    over: &Value,
+    built_in: &Value,
+    below: Option<AdapterFault>,
+) -> Option<AdapterFault> {
+    let Some(mode) = over.get("modes").and_then(|modes| modes.get("headless")) else {
+        return below;
+    };
+    if mode.get("transcript").is_some() {
+        return None;
+    }
+    let (Some(args), Ok(built_in)) =
+        (mode.get("baseArgs").and_then(Value::as_array), Config::deserialize(built_in))
+    else {
+        return below;
+    };
+    let kept: Vec<&str> = args.iter().filter_map(Value::as_str).collect();
+    lost_arguments(&kept, &built_in)
+}
+
+fn lost_arguments(kept: &[&str], below: &Config) -> Option<AdapterFault> {
+    let below = below.modes.get(AgentMode::Headless)?;
+    let format = below.transcript.as_deref()?;
+    if format.parse::<TranscriptFormat>().is_ok_and(|format| !format.has_result()) {
+        return None;
+    }
     let missing = format_arguments(&below.base_args);
     if missing.iter().all(|argument| kept.contains(argument)) {
-        return Vec::new();
+        return None;
     }
     let missing = missing.join(" ");
     let message = format!(
@@ -33,7 +66,7 @@ pub fn check_layer(source: &SourceFile, below: &Config) -> Vec<FileProblem> {
          stays `{format}`: no headless run could be read"
     );
     let help = format!("add `{missing}`, or write `\"transcript\": \"text\"` beside them");
-    vec![FileProblem::error("lost-arguments", written.span, message).help(help)]
+    Some(AdapterFault { code: LOST_ARGUMENTS, message, help })
 }
 
 /// The arguments that make a program print what a transcript is read from, with the options they

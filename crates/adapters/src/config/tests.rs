@@ -92,7 +92,7 @@ fn every_key_of_every_built_in_adapter_is_a_key() {
         let keys = config.keys;
         let answers = config.dialogs.iter().flat_map(|dialog| dialog.answers.values());
         let all = [keys.approve, keys.approve_always, keys.deny, keys.interrupt, keys.submit];
-        for names in all.iter().chain([&keys.quit]).chain(answers) {
+        for names in all.iter().chain([&keys.quit, &keys.show_all]).chain(answers) {
             assert_eq!(crate::adapter::keys(names).len(), names.len(), "{kind}: {names:?}");
         }
     }

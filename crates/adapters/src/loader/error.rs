@@ -28,6 +28,22 @@ pub enum LoadError {
     Together { kind: String, error: String },
 }
 
+impl LoadError {
+    /// What is wrong, in one line and without naming the adapter.
+    pub(crate) fn brief(&self) -> String {
+        match self {
+            Self::Broken { report, .. } => {
+                match report.problems.iter().find(|one| one.is_error()) {
+                    Some(problem) => format!("{}: {}", report.source.name(), problem.message),
+                    None => format!("{} is broken", report.source.name()),
+                }
+            }
+            Self::Together { error, .. } => error.clone(),
+            error => error.to_string(),
+        }
+    }
+}
+
 fn unknown(kind: &str, near: &[String]) -> String {
     let mut text = format!("there is no adapter `{kind}`");
     if near.is_empty() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coven_model::AdapterFault;
 use coven_notation::{FileProblem, ProblemReport, SourceFile, TrustedFiles};
 use serde_json::Value;
 
@@ -11,6 +12,7 @@ use super::{
     AdapterConfigLoader, AdapterLayer, ConfigOrigin, LAUNCH_KEYS, LayerAccess, LoadError,
     LoadedAdapter, OriginStatus,
 };
+use crate::config::layering::headless_fault;
 use crate::config::{Config, merge};
 
 /// No adapter file is larger.
@@ -19,21 +21,31 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Layers on their way to becoming one.
 pub(super) struct LayerStack<'a> {
     loader: &'a AdapterConfigLoader,
+    built_in: Option<Value>,
     value: Option<Value>,
+    headless_fault: Option<AdapterFault>,
     origins: Vec<ConfigOrigin>,
     reports: Vec<ProblemReport>,
 }
 
 impl<'a> LayerStack<'a> {
     pub(super) fn new(loader: &'a AdapterConfigLoader) -> Self {
-        Self { loader, value: None, origins: Vec::new(), reports: Vec::new() }
+        Self {
+            loader,
+            built_in: None,
+            value: None,
+            headless_fault: None,
+            origins: Vec::new(),
+            reports: Vec::new(),
+        }
     }
 
     pub(super) fn built_in(&mut self, kind: &str, text: &str) -> Result<(), LoadError> {
         let source = SourceFile::new(format!("built-in {kind}"), text);
         let read = Config::read(&source);
         if let Some(node) = read.node.filter(|_| read.value.is_some()) {
-            self.add_layer(AdapterLayer::BuiltIn, None, OriginStatus::Used, Some(node.to_json()));
+            self.built_in = Some(node.to_json());
+            self.add_layer(AdapterLayer::BuiltIn, None, OriginStatus::Used, self.built_in.clone());
             return Ok(());
         }
         let report = Box::new(ProblemReport::new(source, read.problems));
@@ -114,6 +126,12 @@ impl<'a> LayerStack<'a> {
     ) {
         self.origins.push(ConfigOrigin { layer, path, standing });
         if let Some(over) = value {
+            if layer != AdapterLayer::BuiltIn
+                && let Some(built_in) = &self.built_in
+            {
+                let below = self.headless_fault.take();
+                self.headless_fault = headless_fault(&over, built_in, below);
+            }
             self.value = Some(match self.value.take() {
                 Some(under) => merge(under, over),
                 None => over,
@@ -132,7 +150,8 @@ impl<'a> LayerStack<'a> {
             });
         };
         let (config, rules) = self.loader.compiled(kind, value)?;
-        Ok(LoadedAdapter { config, rules, origins: self.origins, reports: self.reports })
+        let (origins, reports) = (self.origins, self.reports);
+        Ok(LoadedAdapter { config, rules, origins, reports, headless_fault: self.headless_fault })
     }
 }
 

@@ -45,6 +45,7 @@ impl Place {
             user: Some(self.folder.path().join("user")),
             project: Some(self.folder.path().join("project")),
             trusted: self.trusted.then(|| self.agreed()),
+            ..AdapterFolders::default()
         })
     }
 }
@@ -134,6 +135,7 @@ fn without_files_the_built_in_ones_are_used_wherever_the_binary_lies() {
         user: Some("/nonexistent/user".into()),
         project: Some("/nonexistent/project".into()),
         trusted: Some(Arc::default()),
+        ..AdapterFolders::default()
     };
     for files in [AdapterConfigLoader::default(), AdapterConfigLoader::new(nowhere)] {
         let loaded = files.load("gemini", None).unwrap();
@@ -207,8 +209,32 @@ fn a_trusted_adapter_runs_the_copies_of_the_files_that_it_names() {
     }
     let loaded = place.loader().load("mine", None).unwrap();
     assert_eq!(command(&loaded), "/copy/project/mine/run.sh");
-    let args = &loaded.config.modes.get(coven_model::AgentMode::Headless).unwrap().base_args;
+    let args = &loaded.config.modes.get(AgentMode::Headless).unwrap().base_args;
     assert_eq!(args.as_slice(), ["/copy/project/mine/lib.sh", "other/file", "--flag"]);
+}
+
+#[test]
+fn files_with_which_no_run_can_work_are_a_fault_of_the_type() {
+    let place = Place::new();
+    let codes = |kind: &str| -> Vec<(AgentMode, &'static str)> {
+        let able = place.loader().abilities(kind).unwrap();
+        able.faults.iter().map(|(mode, fault)| (*mode, fault.code)).collect()
+    };
+    assert_eq!(codes("claude"), []);
+    place.write("user", "claude", r#"{"modes": {"headless": {"baseArgs": ["-p"]}}}"#);
+    assert_eq!(codes("claude"), [(AgentMode::Headless, "lost-arguments")]);
+    // A stronger layer may say how its output is read.
+    place.write("project", "claude", r#"{"modes": {"headless": {"transcript": "text"}}}"#);
+    assert_eq!(codes("claude"), []);
+    // One that replaces the arguments once more loses them too.
+    place.write("project", "claude", r#"{"modes": {"headless": {"baseArgs": ["--print"]}}}"#);
+    assert_eq!(codes("claude"), [(AgentMode::Headless, "lost-arguments")]);
+    place.write("user", "mine", "{");
+    let both = [(AgentMode::Interactive, "bad-adapter"), (AgentMode::Headless, "bad-adapter")];
+    let mut found = codes("mine");
+    found.sort_by_key(|(mode, _)| *mode != AgentMode::Interactive);
+    assert_eq!(found, both);
+    assert!(place.loader().abilities("none").is_none());
 }
 
 #[test]

@@ -4,15 +4,30 @@
 //! that the program itself broke looks the same as a line break of the command, so a break at a
 //! full row is marked as one that may be either.
 
+use std::sync::LazyLock;
+
 use coven_model::AskedAction;
 use regex::Regex;
 
 use super::compile::{RuleError, compile};
+use super::generic::pattern;
 use super::view::LineView;
 use crate::config::ApprovalConfig;
 
 /// What programs show in place of rows or of the end of a row.
-const LEFT_OUT: &str = r"…\s*$|^\s*(?:…|\.{3})|(?i:\b\d+ (?:more )?lines?\b.*\bhidden\b)";
+const LEFT_OUT: &str = r"…\s*$|^\s*(?:…|\.{3})";
+
+/// A row that says in any program that lines of the question are not shown.
+static HIDDEN_LINES: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b\d+ (?:more )?lines?\b.*\bhidden\b|\bto (?:show|see|view) (?:more|all) lines\b|(?:…|\.{3}) ?\+?\d+ (?:more )?lines\b",
+    )
+});
+
+/// Whether a question says itself that lines of it are not shown.
+pub(crate) fn hides_lines(excerpt: &[String]) -> bool {
+    excerpt.iter().any(|row| HIDDEN_LINES.is_match(row))
+}
 
 /// Where an approval says what it is about, ready to be applied.
 #[derive(Debug)]
@@ -40,19 +55,23 @@ impl CompiledApproval {
         })
     }
 
-    /// What a question is about, if it is one of this kind.
+    /// What a question is about, if it is one of this kind. Where its lines name more than one
+    /// command, one of them may be something that the agent only printed, so that none is read.
     pub(super) fn read(&self, view: &LineView<'_>, excerpt: &[String]) -> Option<AskedAction> {
         let text = excerpt.join("\n");
         let found = self.command.captures(&text)?;
         let mut action = AskedAction { tool: self.tool.clone(), ..AskedAction::default() };
+        action.truncated = self.truncated.as_ref().is_some_and(|cut| cut.is_match(&text));
         // A question whose beginning is there twice may have shown the second one itself.
         if let Some(once) = &self.once
             && view.lines().filter(|line| once.is_match(line)).count() != 1
         {
             return Some(action);
         }
-        action.truncated = self.truncated.as_ref().is_some_and(|cut| cut.is_match(&text));
         let Some(rows) = found.name("command") else { return Some(action) };
+        if self.command.find_iter(&text).nth(1).is_some() {
+            return Some(action);
+        }
         action.truncated |= rows.as_str().lines().any(|row| self.is_left_out(row));
         let widest = excerpt.iter().map(|line| line.chars().count()).max().unwrap_or(0);
         if !has_odd_blank(&text, rows.range())

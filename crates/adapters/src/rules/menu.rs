@@ -1,31 +1,22 @@
 //! The menu of a dialog: its entries, and which of them is selected.
 //!
 //! Programs show a menu in rows below one another, numbered or not, or side by side. The selected
-//! entry has a mark before it, or looks different from all others.
+//! entry has a mark before it, or looks different from all others. Where one entry has the mark of
+//! the cursor and another that of what is chosen, the cursor counts: that is where Enter is pressed.
+
+mod lit;
+mod row;
 
 use std::ops::Range;
 
 use coven_model::MenuEntry;
-use coven_terminal::snapshot::{CellColor, CellStyle, is_frame};
+use coven_terminal::snapshot::{CellColor, CellStyle};
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::LineView;
-
-/// What programs put before the entry that is selected.
-const MARKS: [char; 11] = ['❯', '›', '●', '◉', '▶', '▸', '►', '➤', '→', '»', '>'];
-
-/// What some put before those that are not.
-const OPEN_MARKS: [char; 3] = ['○', '◯', '◌'];
-
-/// What stands before an entry that is in use, or that is ticked.
-const TICKS: [char; 6] = ['✔', '✓', '☑', '☐', '☒', '◻'];
-
-/// How many lines may lie between two entries: a description, a second row of the label.
-const MAX_LINES_BETWEEN: usize = 4;
-
-/// How far the beginnings of the labels of one menu may lie apart.
-const MAX_SHIFT: usize = 1;
+use row::EntryRow;
+pub(super) use row::is_edge;
 
 /// How the entries of a menu lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +27,17 @@ pub enum MenuLayout {
     Columns,
 }
 
+/// What else must be on the screen before rows that look like a menu are taken for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MenuProof {
+    /// Nothing: the entries have numbers, or marks that are used for nothing else.
+    None,
+    /// The keys that choose, named below: a plain `>` also stands before what a person types.
+    Keys,
+    /// The same, or a question above: boxes also stand before the tasks of a plan.
+    Question,
+}
+
 /// A menu as it stands on the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScreenMenu {
@@ -43,28 +45,29 @@ pub struct ScreenMenu {
     /// The index of the entry that is selected.
     pub selected: usize,
     pub layout: MenuLayout,
-    /// Whether the entries have numbers, or marks that are used for nothing else.
-    pub(super) is_plain: bool,
+    pub(super) proof: MenuProof,
+    /// Whether only its look tells the selected entry from the others, and not its text.
+    pub(crate) is_lit: bool,
     /// The lines of the screen that it takes.
     pub(super) lines: Range<usize>,
-}
-
-/// A row that may be an entry.
-#[derive(Debug)]
-struct EntryRow<'a> {
-    line: usize,
-    mark: Option<char>,
-    number: Option<u32>,
-    /// The column at which the number or the label begins.
-    column: usize,
-    label: &'a str,
 }
 
 impl ScreenMenu {
     /// A menu of entries below one another, for use without a screen.
     pub fn of_rows(entries: Vec<MenuEntry>, selected: usize) -> Self {
         let lines = 0..entries.len();
-        Self { entries, selected, layout: MenuLayout::Rows, is_plain: true, lines }
+        Self { entries, selected, ..Self::new(lines) }
+    }
+
+    fn new(lines: Range<usize>) -> Self {
+        Self {
+            entries: Vec::new(),
+            selected: 0,
+            layout: MenuLayout::Rows,
+            proof: MenuProof::None,
+            is_lit: false,
+            lines,
+        }
     }
 
     /// The lowest menu in these lines. Where a pattern names the entries of a row, one group for
@@ -76,7 +79,8 @@ impl ScreenMenu {
     ) -> Option<Self> {
         row.and_then(|row| columns(view, lines.clone(), row))
             .or_else(|| numbered(view, lines.clone()))
-            .or_else(|| marked(view, lines))
+            .or_else(|| marked(view, lines.clone()))
+            .or_else(|| lit::menu(view, lines))
     }
 
     /// The same, where an entry with a label like this takes a text.
@@ -108,8 +112,8 @@ fn columns(view: &LineView<'_>, lines: Range<usize>, row: &Regex) -> Option<Scre
         entries: labels.iter().enumerate().map(entry).collect(),
         selected: odd_one(&styles)?,
         layout: MenuLayout::Columns,
-        is_plain: true,
-        lines: line..line + 1,
+        is_lit: true,
+        ..ScreenMenu::new(line..line + 1)
     })
 }
 
@@ -124,7 +128,7 @@ fn numbered(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     for end in 1..=rows.len() {
         let goes_on = rows.get(end).is_some_and(|row| row.follows(&rows[end - 1]));
         if !goes_on {
-            menu = in_rows(view, &rows[begin..end], true).or(menu);
+            menu = in_rows(view, &rows[begin..end], MenuProof::None).or(menu);
             begin = end;
         }
     }
@@ -135,28 +139,46 @@ fn numbered(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
 /// description below it and an empty line between.
 fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     if let Some(rows) = described(view, lines.clone()) {
-        return in_rows(view, &rows, true);
+        return in_rows(view, &rows, MenuProof::None);
     }
-    let at = lines.clone().rev().find_map(|line| {
-        let row = EntryRow::read(line, view.line(line)).filter(|row| row.mark.is_some())?;
-        let is_beside = |&line: &usize| {
-            let other = EntryRow::read(line, view.line(line));
-            other.is_some_and(|other| other.mark.is_none() && other.column == row.column)
-        };
-        let above = (lines.start..line).rev().take_while(is_beside).count();
-        let below = (line + 1..lines.end).take_while(is_beside).count();
-        (above + below > 0).then_some(line - above..line + below + 1)
-    })?;
-    let rows: Vec<_> = at.filter_map(|line| EntryRow::read(line, view.line(line))).collect();
-    let has_own_mark = rows.iter().any(|row| row.mark.is_some_and(|mark| mark != '>'));
-    in_rows(view, &rows, has_own_mark)
+    lines.clone().rev().find_map(|line| {
+        let row = EntryRow::read(line, view.line(line))?;
+        if !row.is_marked() {
+            return None;
+        }
+        let rows = group(view, lines.clone(), &row);
+        in_rows(view, &rows, proof(&rows))
+    })
+}
+
+/// The rows right above and below one, up to the first that begins in another column.
+fn group<'a>(view: &'a LineView<'_>, lines: Range<usize>, row: &EntryRow<'_>) -> Vec<EntryRow<'a>> {
+    let beside = |line: usize| {
+        EntryRow::read(line, view.line(line)).filter(|other| other.column == row.column)
+    };
+    let mut rows: Vec<_> = (lines.start..row.line).rev().map_while(beside).collect();
+    rows.reverse();
+    rows.extend((row.line..lines.end).map_while(beside));
+    rows
+}
+
+/// What must be seen beside rows with these marks.
+fn proof(rows: &[EntryRow<'_>]) -> MenuProof {
+    let are_boxes = |row: &EntryRow<'_>| row.choice.is_some_and(|choice| choice.is_box);
+    let are_choices = rows.iter().all(|row| row.choice.is_some());
+    match rows.iter().find_map(|row| row.cursor) {
+        Some('>') if !are_choices => MenuProof::Keys,
+        None if rows.iter().any(are_boxes) => MenuProof::Question,
+        _ => MenuProof::None,
+    }
 }
 
 /// The first rows of groups that begin in the same column, each with more rows below its first.
 fn described<'a>(view: &'a LineView<'_>, lines: Range<usize>) -> Option<Vec<EntryRow<'a>>> {
-    let at = lines.clone().rev().find(|&line| {
-        EntryRow::read(line, view.line(line)).is_some_and(|row| row.mark.is_some())
-    })?;
+    let at = lines
+        .clone()
+        .rev()
+        .find(|&line| EntryRow::read(line, view.line(line)).is_some_and(|row| row.is_marked()))?;
     let column = EntryRow::read(at, view.line(at))?.column;
     let in_column =
         |line: usize| EntryRow::read(line, view.line(line)).filter(|row| row.column == column);
@@ -176,34 +198,59 @@ fn described<'a>(view: &'a LineView<'_>, lines: Range<usize>) -> Option<Vec<Entr
     let are_described = groups.len() > 1
         && groups
             .iter()
-            .all(|group| group.len() > 1 && group[1..].iter().all(|row| row.mark.is_none()));
+            .all(|group| group.len() > 1 && group[1..].iter().all(|row| !row.is_marked()));
     are_described.then(|| groups.into_iter().filter_map(|group| group.into_iter().next()).collect())
 }
 
 /// The menu of these rows, if one of them is selected.
-fn in_rows(view: &LineView<'_>, rows: &[EntryRow<'_>], is_plain: bool) -> Option<ScreenMenu> {
+fn in_rows(view: &LineView<'_>, rows: &[EntryRow<'_>], proof: MenuProof) -> Option<ScreenMenu> {
     let (first, last) = (rows.first()?, rows.last()?);
-    let marks: Vec<usize> = (0..rows.len()).filter(|&row| rows[row].mark.is_some()).collect();
-    let selected = match marks.as_slice() {
-        [only] => *only,
-        [] => {
-            let style = |row: &EntryRow<'_>| view.style(row.line, row.column);
-            odd_one(&rows.iter().map(style).collect::<Vec<_>>())?
-        }
-        _ => return None,
+    let (selected, is_lit) = selected(view, rows)?;
+    let menu = ScreenMenu {
+        entries: entries(rows),
+        selected,
+        proof,
+        is_lit,
+        ..ScreenMenu::new(first.line..last.line + 1)
     };
+    (rows.len() > 1).then_some(menu)
+}
+
+fn entries(rows: &[EntryRow<'_>]) -> Vec<MenuEntry> {
     let entry = |(index, row): (usize, &EntryRow<'_>)| {
         let id = row.number.map_or(index + 1, |number| number as usize);
         MenuEntry::new(id.to_string(), row.label)
     };
-    let menu = ScreenMenu {
-        entries: rows.iter().enumerate().map(entry).collect(),
-        selected,
-        layout: MenuLayout::Rows,
-        is_plain,
-        lines: first.line..last.line + 1,
+    rows.iter().enumerate().map(entry).collect()
+}
+
+/// The row that Enter takes, and whether only its look says so: the one with the mark of the cursor,
+/// else the one that is lit, else the one that is chosen, else the one that looks different.
+fn selected(view: &LineView<'_>, rows: &[EntryRow<'_>]) -> Option<(usize, bool)> {
+    let only = |is_it: &dyn Fn(&EntryRow<'_>) -> bool| {
+        let mut found = (0..rows.len()).filter(|&row| is_it(&rows[row]));
+        (found.next(), found.next().is_some())
     };
-    (rows.len() > 1).then_some(menu)
+    match only(&|row| row.cursor.is_some()) {
+        (Some(row), false) => return Some((row, false)),
+        (Some(_), true) => return None,
+        (None, _) => {}
+    }
+    let chosen = only(&|row| row.is_chosen());
+    if chosen.0.is_some()
+        && let Some(row) = lit::row(view, rows)
+    {
+        return Some((row, true));
+    }
+    match chosen {
+        (Some(row), false) => Some((row, false)),
+        (Some(_), true) => None,
+        (None, _) => {
+            let style = |row: &EntryRow<'_>| view.style(row.line, row.column);
+            let row = odd_one(&rows.iter().map(style).collect::<Vec<_>>())?;
+            Some((row, true))
+        }
+    }
 }
 
 /// The one that looks different from all others, which look the same. Of two, the one with colours
@@ -224,46 +271,4 @@ fn odd_one(styles: &[CellStyle]) -> Option<usize> {
         *other != styles[index] && styles.iter().enumerate().all(is_as_other)
     };
     (styles.len() > 2).then(|| (0..styles.len()).find(is_odd)).flatten()
-}
-
-impl<'a> EntryRow<'a> {
-    fn read(line: usize, text: &'a str) -> Option<Self> {
-        let mut rest = text.trim_start_matches(is_edge);
-        let first = rest.chars().next()?;
-        let mut mark = None;
-        if MARKS.contains(&first) || OPEN_MARKS.contains(&first) {
-            let after = &rest[first.len_utf8()..];
-            if !after.starts_with(' ') {
-                return None;
-            }
-            mark = MARKS.contains(&first).then_some(first);
-            rest = after.trim_start();
-        }
-        rest = rest.strip_prefix(TICKS).map_or(rest, str::trim_start);
-        let column = text[..text.len() - rest.len()].width();
-        let digits = rest.len() - rest.trim_start_matches(|char: char| char.is_ascii_digit()).len();
-        let number = rest[..digits].parse().ok().filter(|_| {
-            let after = &rest[digits..];
-            after.starts_with(". ") || after.starts_with(") ")
-        });
-        let label = if number.is_some() { &rest[digits + 2..] } else { rest };
-        // What stands far behind a label describes it.
-        let label = label.trim_start();
-        let label = label.split("  ").next().unwrap_or(label);
-        let label = label.trim_end_matches(is_edge);
-        let has_words = label.contains(char::is_alphanumeric);
-        has_words.then_some(Self { line, mark, number, column, label })
-    }
-
-    /// Whether this is the entry after another.
-    fn follows(&self, before: &Self) -> bool {
-        self.number == before.number.and_then(|number| number.checked_add(1))
-            && self.line - before.line <= MAX_LINES_BETWEEN + 1
-            && self.column.abs_diff(before.column) <= MAX_SHIFT
-    }
-}
-
-/// Blanks and what programs draw at the edges of a dialog.
-fn is_edge(char: char) -> bool {
-    char == ' ' || char == '|' || is_frame(char)
 }

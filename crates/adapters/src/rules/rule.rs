@@ -40,6 +40,8 @@ pub(crate) struct LinePlace {
     pub(crate) count: usize,
     /// Which row the lowest is, counted from the first that was ever printed.
     pub(crate) row: u64,
+    /// In which row the cursor is, counted the same way.
+    pub(crate) cursor: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub(crate) struct RuleHit {
     pub(crate) begins_above: bool,
     /// The lines of the screen that the question takes.
     pub(super) lines: Range<usize>,
+    /// How many of them belong to a question before it, where it is not known how it begins.
+    pub(super) older: usize,
     /// What an approval asks leave for.
     pub(crate) action: AskedAction,
     /// The menu of the question.
@@ -113,7 +117,8 @@ impl CompiledRule {
         let seen = text.first + text.line_at(found.start);
         let asked_line = self.by_line.then(|| {
             let begin = text.starts[text.line_at(found.start)];
-            let place = LinePlace { count: lines().count(), row: view.place(seen) };
+            let (row, cursor) = (view.place(seen), view.cursor_place());
+            let place = LinePlace { count: lines().count(), row, cursor };
             let words = text.joined[begin..found.end].to_owned();
             (AskedLine { rule: index, words }, place)
         });
@@ -127,8 +132,10 @@ impl CompiledRule {
         // end of the region.
         let lines = begin.unwrap_or_else(|| seen.saturating_sub(QUESTION_LINES))
             ..text.first + text.lines.len();
+        let older = if begin.is_none() { self.older_lines(view, lines.start..seen) } else { 0 };
         Some(RuleHit {
             rule: index,
+            older,
             line: text.lines[text.most_telling_line(found)].trim().to_owned(),
             excerpt: lines.clone().map(|line| view.line(line).to_owned()).collect(),
             lines,
@@ -139,9 +146,18 @@ impl CompiledRule {
         })
     }
 
+    /// How many of the lines above a question end with another that the same rule finds.
+    fn older_lines(&self, view: &LineView<'_>, above: Range<usize>) -> usize {
+        let last = above.clone().rev().find(|&line| self.pattern.is_match(view.line(line)));
+        last.map_or(0, |line| line + 1 - above.start)
+    }
+
     /// The line with which a question begins that was seen at one line of the screen.
     fn beginning(&self, view: &LineView<'_>, seen: usize) -> Option<usize> {
         let begins = self.begins.as_ref()?;
-        (0..=seen).rev().find(|&line| begins.is_match(view.line(line)))
+        // What begins above another such question begins that one.
+        let is_older = |line: usize| line < seen && self.pattern.is_match(view.line(line));
+        let own = (0..=seen).rev().take_while(|&line| !is_older(line));
+        own.into_iter().find(|&line| begins.is_match(view.line(line)))
     }
 }

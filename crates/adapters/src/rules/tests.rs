@@ -168,3 +168,30 @@ fn a_region_says_itself_as_it_is_written() {
         assert!(text.parse::<ScreenRegion>().is_err(), "{text}");
     }
 }
+
+/// A command is read from the question that is asked, not from one that was answered before or from
+/// what the agent printed.
+#[test]
+fn a_command_of_an_older_question_is_not_read() {
+    let made = |begins: &str| {
+        rules(&format!(
+            r#"{{"states": {{"ask": {{"pattern": "^Proceed\\? \\(y/n\\)", "kind": "approval", "region": "cursor:1"{begins}}}}},
+               "approvals": [{{"tool": "shell", "command": "^Run (?P<command>.*)$"}}]}}"#
+        ))
+    };
+    let command = |rules: &ScreenRules, text: &str| {
+        let hit = rules.first(&LineView::of_text(text), |_| true).unwrap();
+        hit.action.command
+    };
+    let (plain, exact) = (made(""), made(r#", "begins": "^Run ""#));
+    let older = "Run step 1\nProceed? (y/n) y\ndone\n";
+    for (text, of_plain, of_exact) in [
+        ("Run step 1\nProceed? (y/n)", Some("step 1"), Some("step 1")),
+        ("Run step 1\nProceed? (y/n) y\nRun rm x\nProceed? (y/n)", Some("rm x"), Some("rm x")),
+        (&format!("{older}rm x\nProceed? (y/n)"), None, None),
+        ("Run step 1\nRun rm x\nProceed? (y/n)", None, Some("rm x")),
+    ] {
+        assert_eq!(command(&plain, text).as_deref(), of_plain, "{text}");
+        assert_eq!(command(&exact, text).as_deref(), of_exact, "{text}");
+    }
+}

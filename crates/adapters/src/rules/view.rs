@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use coven_terminal::screen::ScreenCursor;
-use coven_terminal::snapshot::{CellStyle, ScreenSnapshot};
+use coven_terminal::snapshot::{CellColor, CellStyle, ScreenSnapshot};
 
 use super::ScreenRegion;
+use super::rule::LinePlace;
 use crate::sniffer::AskedLine;
 
 /// What is cut off the ends of lines. Other blanks stay: they are a part of what is shown.
@@ -19,10 +20,23 @@ pub struct LineView<'a> {
     cursor: Option<ScreenCursor>,
     /// Where the styles stand.
     snapshot: Option<&'a ScreenSnapshot>,
-    /// The line of a question that was answered.
-    answered: Option<AskedLine>,
+    /// The line of a question that was answered, and where it was asked.
+    answered: Option<(AskedLine, LinePlace)>,
     /// How many rows have left the screen at its top.
     scrolled: u64,
+    typed: TypedText,
+}
+
+/// Whether the terminal shows what is typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TypedText {
+    /// The program does it itself, or it is not known.
+    #[default]
+    Shown,
+    /// It does, and collects a line before the program reads it.
+    Line,
+    /// The program reads a line that must not be shown, as for a password.
+    Hidden,
 }
 
 #[derive(Debug)]
@@ -55,6 +69,7 @@ impl<'a> LineView<'a> {
             snapshot: Some(snapshot),
             answered: None,
             scrolled: snapshot.scrolled(),
+            typed: TypedText::Shown,
         }
     }
 
@@ -68,13 +83,33 @@ impl<'a> LineView<'a> {
                 rows: row..row + 1,
             })
             .collect();
-        Self { lines, cursor: None, snapshot: None, answered: None, scrolled: 0 }
+        Self {
+            lines,
+            cursor: None,
+            snapshot: None,
+            answered: None,
+            scrolled: 0,
+            typed: TypedText::Shown,
+        }
     }
 
     /// The same, where the line of a question was answered: it is not asked any more once the cursor
-    /// is below it.
-    pub(crate) fn answered(self, answered: Option<AskedLine>) -> Self {
+    /// is below it and below where it was then.
+    pub(crate) fn answered(self, answered: Option<(AskedLine, LinePlace)>) -> Self {
         Self { answered, ..self }
+    }
+
+    /// The same on a terminal that does this with what is typed.
+    pub(crate) fn with_typed(self, typed: TypedText) -> Self {
+        Self { typed, ..self }
+    }
+
+    pub(super) fn collects_line(&self) -> bool {
+        self.typed == TypedText::Line
+    }
+
+    pub(super) fn hides_typed(&self) -> bool {
+        self.typed == TypedText::Hidden
     }
 
     /// Which row a line begins with, counted from the first that was ever printed.
@@ -82,12 +117,20 @@ impl<'a> LineView<'a> {
         self.scrolled + self.lines.get(line).map_or(0, |line| line.rows.start as u64)
     }
 
-    /// Whether this line of a question was answered and the cursor has left it.
+    /// In which row the cursor is, counted the same way.
+    pub(super) fn cursor_place(&self) -> Option<u64> {
+        self.cursor.map(|cursor| self.scrolled + u64::from(cursor.row))
+    }
+
+    /// Whether this line of a question was answered and the cursor has left it. A program that asks
+    /// the same again in the same place may have its cursor below it as before.
     pub(super) fn is_answered(&self, asked: &AskedLine, line: usize) -> bool {
+        let Some((answered, place)) = &self.answered else { return false };
         let below = |cursor: ScreenCursor| {
             self.lines.get(line).is_some_and(|line| usize::from(cursor.row) >= line.rows.end)
+                && place.cursor.is_none_or(|then| self.cursor_place() > Some(then))
         };
-        self.answered.as_ref() == Some(asked) && self.cursor.is_none_or(below)
+        answered == asked && self.cursor.is_none_or(below)
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.
@@ -123,6 +166,29 @@ impl<'a> LineView<'a> {
         };
         let run = runs.iter().find(|run| here(run.column, run.length));
         run.map(|run| run.style.clone()).unwrap_or_default()
+    }
+
+    /// Whether anything in a line looks different from plain text.
+    pub(super) fn is_styled(&self, line: usize) -> bool {
+        let rows =
+            self.snapshot.and_then(|snapshot| snapshot.rows().get(self.lines[line].rows.clone()));
+        rows.is_some_and(|rows| rows.iter().any(|row| !row.runs().is_empty()))
+    }
+
+    /// Whether a line is lit from its first column to the last of the screen.
+    pub(super) fn is_lit_over_whole_width(&self, line: usize) -> bool {
+        let columns = self.snapshot.map_or(0, |snapshot| usize::from(snapshot.size().columns));
+        let is_lit = |column: usize| {
+            let style = self.style(line, column);
+            style.attributes.inverse || style.background != CellColor::Default
+        };
+        columns > 0 && is_lit(0) && is_lit(columns - 1)
+    }
+
+    /// How many rows of the screen lie below a line.
+    pub(super) fn rows_below(&self, line: usize) -> usize {
+        let rows = self.snapshot.map_or(0, |snapshot| snapshot.rows().len());
+        rows.saturating_sub(self.lines[line].rows.end)
     }
 
     pub(super) fn region(&self, region: ScreenRegion) -> RegionText<'_> {

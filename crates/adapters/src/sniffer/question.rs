@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use coven_model::{AskedAction, ContentDigest};
+use coven_model::{AskedAction, ContentDigest, is_generic_rule};
 
 use super::reading::StateReading;
-use crate::rules::{LinePlace, ScreenRules};
+use crate::rules::{LinePlace, ScreenRules, without_times};
 
 /// How long after an answer the same question, still on the screen, counts as asked again: either
 /// the answer was not taken, or the next question has the same words. Which of them cannot be told,
@@ -24,7 +24,7 @@ pub(super) struct QuestionTracker {
     announced: bool,
     /// A question in a line that was answered and that the cursor has left. It may stay on the
     /// screen for long.
-    answered: Option<AskedLine>,
+    answered: Option<(AskedLine, LinePlace)>,
 }
 
 /// The line of a question, by the rule that finds it and the words up to the end of what it finds.
@@ -75,18 +75,17 @@ impl QuestionTracker {
 
     /// The question is gone.
     pub(super) fn question_gone(&mut self) {
-        if let Some(OpenQuestion { answered: Some(_), line: Some((line, _)), .. }) =
-            self.current.take()
+        if let Some(OpenQuestion { answered: Some(_), line: Some(line), .. }) = self.current.take()
         {
             self.answered = Some(line);
         }
         self.announced = false;
     }
 
-    /// The line that is not asked any more once the cursor has left it.
-    pub(super) fn answered_line(&self) -> Option<AskedLine> {
+    /// The line that is not asked any more once the cursor has left it, and where it was asked.
+    pub(super) fn answered_line(&self) -> Option<(AskedLine, LinePlace)> {
         let current = self.current.as_ref().filter(|current| current.answered.is_some());
-        let line = current.and_then(|current| Some(current.line.as_ref()?.0.clone()));
+        let line = current.and_then(|current| current.line.clone());
         line.or_else(|| self.answered.clone())
     }
 
@@ -130,6 +129,13 @@ impl QuestionTracker {
         }
     }
 
+    /// Whether a reading shows the question that counts as asked, or one that is as good as that.
+    pub(super) fn is_shown(&self, rules: &ScreenRules, reading: &StateReading) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            current.rule == reading.rule && current.essence == essence(rules, reading)
+        }) && !self.is_below(reading)
+    }
+
     /// The agent asks this. Gives the digest that an answer must name.
     pub(super) fn ask(
         &mut self,
@@ -137,10 +143,7 @@ impl QuestionTracker {
         reading: &StateReading,
         now: Duration,
     ) -> ContentDigest {
-        let essence = match &reading.line {
-            Some((line, _)) => rules.essence(std::slice::from_ref(&line.words)),
-            None => rules.essence(&reading.excerpt),
-        };
+        let essence = essence(rules, reading);
         let still_there = self.asks_again(now);
         let again = self.announced || still_there || self.is_below(reading);
         if let Some(current) = &mut self.current
@@ -185,4 +188,21 @@ impl QuestionTracker {
         self.answered = None;
         digest
     }
+}
+
+/// What makes a question this question.
+fn essence(rules: &ScreenRules, reading: &StateReading) -> Vec<String> {
+    let mut essence = match &reading.line {
+        Some((line, _)) => rules.essence(std::slice::from_ref(&line.words)),
+        None => rules.essence(&reading.excerpt),
+    };
+    // Nobody has said what changes in a question that no rule knows. Times do.
+    if is_generic_rule(&reading.rule) {
+        essence = without_times(&essence.join(" ")).split_whitespace().map(str::to_owned).collect();
+    }
+    // Enter means something else where another entry is lit, and the text does not show which.
+    if let Some(menu) = reading.menu.as_ref().filter(|menu| menu.is_lit) {
+        essence.push(format!("selected:{}", menu.selected));
+    }
+    essence
 }

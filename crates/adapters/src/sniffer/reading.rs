@@ -12,11 +12,15 @@ use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
 use crate::rules::{
-    CompiledRule, GenericHit, LinePlace, LineView, RuleHit, ScreenMenu, ScreenRules,
+    CompiledRule, GenericHit, LinePlace, LineView, RuleHit, ScreenMenu, ScreenRules, hidden_line,
 };
 
 /// How much of the screen belongs to a question that no rule knows.
 const UNKNOWN_QUESTION_LINES: u16 = 15;
+
+/// The name in the place of a rule for a question that was announced and is not on the screen in any
+/// form that is known.
+const ANNOUNCED_RULE: &str = "generic:announced";
 
 /// How much of a line or title is kept as evidence.
 const MAX_EVIDENCE_CHARS: usize = 200;
@@ -110,6 +114,10 @@ impl StateReading {
     ) -> Self {
         let news = |rule: &CompiledRule| rule.kind != MatchKind::Error;
         let shown = rules.first(view, news);
+        let is_known = shown.as_ref().is_some_and(|hit| rules.get(hit.rule).kind.awaits());
+        if let Some(hit) = hidden_line(view).filter(|_| !is_known) {
+            return Self::of_generic(hit);
+        }
         if let Some(status) = status {
             let told = Self::of_status(rules, view, status);
             if !told.ends_turn() {
@@ -317,7 +325,8 @@ impl StateReading {
         }
     }
 
-    /// The question of an agent that says it asks one.
+    /// The question of an agent that says it asks one. If no rule of the adapter knows how it looks,
+    /// nobody knows what the adapter's keys would do there, and it is for a person.
     fn find_question(&mut self, rules: &ScreenRules, view: &LineView<'_>) {
         if let Some(hit) = rules.first(view, |rule| rule.kind.awaits()) {
             let rule = rules.get(hit.rule);
@@ -332,14 +341,18 @@ impl StateReading {
         }
         if self.excerpt.is_empty() {
             self.unpainted = true;
-            match rules.generic(view) {
-                Some(hit) => (self.excerpt, self.menu) = (hit.excerpt, hit.menu),
-                None => self.excerpt = view.tail(UNKNOWN_QUESTION_LINES),
-            }
+            let rule = if let Some(hit) = rules.generic(view) {
+                (self.excerpt, self.menu) = (hit.excerpt, hit.menu);
+                hit.rule
+            } else {
+                self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
+                ANNOUNCED_RULE
+            };
+            rule.clone_into(&mut self.rule);
         }
     }
 
-    fn unknown() -> Self {
+    pub(super) fn unknown() -> Self {
         Self {
             state: AgentState::Unknown,
             kind: None,

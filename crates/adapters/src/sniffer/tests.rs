@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::Config;
+use crate::rules::TypedText;
 
 const RULES: &str = r#"{
   "states": {
@@ -386,6 +387,7 @@ proptest! {
             for _ in 0..4 {
                 if sniffer.deadline().is_some_and(|due| due <= now) {
                     sniffer.tick(now);
+                    sniffer.take_unexplained(now);
                 }
             }
             let next = sniffer.deadline();

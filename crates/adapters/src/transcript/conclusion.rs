@@ -45,6 +45,7 @@ impl RunConclusion {
             ok: self.ok,
             ending,
             reason: self.reason,
+            omitted: self.answer.as_ref().map_or(0, |answer| answer.omitted),
             output: self.answer.map(|answer| answer.text),
             usage: self.usage,
             denials: self.denials.iter().map(ToString::to_string).collect(),

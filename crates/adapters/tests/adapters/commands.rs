@@ -158,6 +158,13 @@ fn a_blank_that_is_no_space_is_a_part_of_the_command() {
 fn a_command_that_is_cut_is_marked() {
     let read = painted("codex", &codex("  $ make\n  [… 68 lines] ^a view all"));
     assert!(read.truncated, "{read:?}");
+    // The panel has room for seven rows, and says nothing of the others.
+    let rows = |count| format!("$ make\n{}", "echo x\n".repeat(count));
+    assert!(!painted("opencode", &opencode(&rows(5))).truncated);
+    assert!(painted("opencode", &opencode(&rows(6))).truncated);
+    let qwen = "  ? Shell make (Build it) ←\n\n     make a\n     ... last 44 lines hidden ...\n\n   Allow execution of: 'make'?\n\n   › 1. Yes, allow once\n     2. No, suggest changes (esc)\n\nPress ctrl-s to show more lines\n\n  ⠏ Waiting for user confirmation...";
+    let read = painted("qwen", qwen);
+    assert_eq!((read.tool.as_deref(), read.truncated), (Some("shell"), true), "{read:?}");
     let read = painted(
         "demo",
         " Run this command?\n\n   make a\n   … +12 lines\n\n ❯ 1. Yes\n   2. Yes, always\n   3. No (esc)\n\n Enter to confirm · Esc to cancel",

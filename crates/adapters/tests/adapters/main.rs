@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod adversarial;
+mod answers;
 mod casts;
 mod commands;
 mod drift;

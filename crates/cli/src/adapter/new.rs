@@ -1,12 +1,13 @@
 //! `coven adapter new`.
 
-use std::env;
+use std::path::Path;
 
 use coven_adapters::AdapterConfigLoader;
 use coven_adapters::loader::{CONFIG_FILE, is_type};
 
 use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
+use crate::written::NewFile;
 use crate::{folders, trust, written};
 
 /// What a new file begins with: an agent that takes its prompt as the last argument and shows one
@@ -56,7 +57,7 @@ const TEMPLATE: &str = r#"{
 }
 "#;
 
-pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
+pub(super) fn run(kind: &str, from: Option<&str>, user: bool, as_json: bool) -> Result {
     if !is_type(kind) {
         return Err(CommandFailure::usage(format!("{kind:?} cannot be the type of an adapter"))
             .hint("use lower-case letters, digits, `-` and `_`"));
@@ -72,16 +73,14 @@ pub(super) fn run(kind: &str, from: Option<&str>, project: bool) -> Result {
         }
         None => TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind),
     };
-    let folder = if project {
-        let base = env::current_dir().map_err(CommandFailure::failed)?;
-        let folder = base.join(".coven/adapters");
-        written::refuse_links(&base, &folder.join(kind).join(CONFIG_FILE))?;
-        block_on(trust::refuse_not_owned(&base))?;
-        folder
-    } else {
-        written::user_folder("adapters")
-            .map_err(|failure| failure.hint("set HOME, or use --project"))?
-    };
-    let file = folder.join(kind).join(CONFIG_FILE);
-    written::create(&file, &text, "coven adapter check", "type")
+    let within = Path::new("adapters").join(kind).join(CONFIG_FILE);
+    let (home, project) = written::home_of_new(user, &within)?;
+    let path = home.join(within);
+    let (path, text) = (path.as_path(), text.as_str());
+    let command = "coven adapter check";
+    written::create(&NewFile { path, text, command, noun: "type", as_json })?;
+    match project {
+        Some(base) => block_on(trust::agree_to_own(&base, &[(path.to_owned(), text.to_owned())])),
+        None => Ok(()),
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use coven_api::system::ShutdownRequest;
 use coven_runtime::hold::{HolderEntry, HolderRegistry};
 use coven_runtime::processes::Identity;
+use serde_json::json;
 use tokio::time::{Instant, interval};
 
 use crate::failure::{CommandFailure, FailureCode, Result};
@@ -16,7 +17,7 @@ const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often it is looked whether it is gone.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-pub(super) async fn run(agents: bool) -> Result {
+pub(super) async fn run(agents: bool, as_json: bool) -> Result {
     if agents && connect::running().await?.is_none() && !jobs_left(&holders()?)?.is_empty() {
         // A daemon cancels their runs, too. Without one they can still be ended.
         if connect::daemon().await.is_err() {
@@ -25,6 +26,9 @@ pub(super) async fn run(agents: bool) -> Result {
         }
     }
     let Some((client, version)) = connect::running().await? else {
+        if as_json {
+            return output::json(&json!({"stopped": false, "jobs": 0}));
+        }
         output::say!("The daemon does not run.");
         return Ok(());
     };
@@ -47,12 +51,17 @@ pub(super) async fn run(agents: bool) -> Result {
         }
         again.tick().await;
     }
-    output::line("the daemon is stopped")?;
+    if as_json {
+        let jobs = if agents { 0 } else { live };
+        output::json(&json!({"stopped": true, "jobs": jobs}))?;
+    } else {
+        output::line("the daemon is stopped")?;
+    }
     if agents {
         // Those of a folder that the daemon could not open, for one.
         return end_jobs();
     }
-    if live > 0 {
+    if live > 0 && !as_json {
         let (jobs, them) = if live == 1 {
             ("1 job goes".to_owned(), "it")
         } else {

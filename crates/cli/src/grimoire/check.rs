@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use coven_notation::{FileProblem, ProblemReport, SourceFile};
-use coven_workflow::{WorkflowPlan, check};
+use coven_notation::{ProblemReport, SourceFile};
+use coven_workflow::check;
 
+use crate::abilities;
 use crate::failure::{CommandFailure, Result};
 use crate::written::{read, report, tell};
 
@@ -20,12 +21,13 @@ pub(super) fn run(what: &[String], as_json: bool) -> Result {
 /// that name.
 fn found(what: &str) -> Result<Vec<ProblemReport>> {
     let path = Path::new(what);
+    let known = super::known();
     let is_path = path.exists() || what.contains('/') || path.extension().is_some();
     if is_path {
-        let known = super::known();
         let problems = |source: &SourceFile| {
             let checked = check(source, &known);
-            let unable = checked.plan.as_ref().map(|plan| unable(plan, source));
+            let unable =
+                checked.plan.as_ref().map(|plan| abilities::problems(plan, source, &known));
             [checked.problems, unable.unwrap_or_default()].concat()
         };
         return Ok(vec![report(read(path)?, problems)]);
@@ -36,7 +38,8 @@ fn found(what: &str) -> Result<Vec<ProblemReport>> {
         .filter(|entry| entry.name == what)
         .map(|entry| {
             let mut report = entry.report();
-            let unable = entry.plan.as_ref().map(|plan| unable(plan, &report.source));
+            let plan = entry.plan.as_ref();
+            let unable = plan.map(|plan| abilities::problems(plan, &report.source, &known));
             report.problems.extend(unable.unwrap_or_default());
             report
         })
@@ -45,16 +48,4 @@ fn found(what: &str) -> Result<Vec<ProblemReport>> {
         Err(error) if named.is_empty() => Err(CommandFailure::failed(error)),
         _ => Ok(named),
     }
-}
-
-/// What agents of a plan cannot do here. A program that is missing here may be there where the
-/// grimoire will run, so that is a warning.
-fn unable(plan: &WorkflowPlan, source: &SourceFile) -> Vec<FileProblem> {
-    let found = crate::abilities::unable(plan).into_iter();
-    found
-        .map(|mut unable| {
-            unable.fatal &= unable.code != "no-program";
-            unable.in_file(source)
-        })
-        .collect()
 }

@@ -1,12 +1,14 @@
 //! `coven grimoire new`.
 
-use std::env;
+use std::path::Path;
 
 use coven_notation::SourceFile;
 use coven_workflow::check;
 
 use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
+use crate::schema::SchemaFile;
+use crate::written::NewFile;
 use crate::{output, trust, written};
 
 /// What a new grimoire begins with: an agent, a gate, and everything else in comments.
@@ -56,7 +58,7 @@ steps:
   #   max_iterations: 5
 "#;
 
-pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
+pub(super) fn run(name: &str, from: Option<&str>, user: bool, as_json: bool) -> Result {
     let text = match from {
         Some(from) => renamed(from, name)?,
         None => TEMPLATE.replace("@NAME@", name),
@@ -70,25 +72,27 @@ pub(super) fn run(name: &str, from: Option<&str>, user: bool) -> Result {
         return Err(CommandFailure::usage(format!("{name:?} cannot be the name of a grimoire"))
             .hint("use lower-case words with dashes between them, such as `fix-bug`"));
     }
-    let folder = if user {
-        written::user_folder("grimoires")?
-    } else {
-        let base = env::current_dir().map_err(CommandFailure::failed)?;
-        let folder = base.join(".coven/grimoires");
-        written::refuse_links(&base, &folder.join(name))?;
-        block_on(trust::refuse_not_owned(&base))?;
-        folder
-    };
-    let file = folder.join(format!("{name}.yaml"));
-    written::create(&file, &text, "coven grimoire check", "name")
+    let within = Path::new("grimoires").join(format!("{name}.yaml"));
+    let (home, project) = written::home_of_new(user, &within)?;
+    let path = home.join(within);
+    written::refuse_existing(&path, "name")?;
+    let text = written::schema_line(&home, "../", SchemaFile::Grimoire)? + &text;
+    let (path, text) = (path.as_path(), text.as_str());
+    let command = "coven grimoire check";
+    written::create(&NewFile { path, text, command, noun: "name", as_json })?;
+    match project {
+        Some(base) => block_on(trust::agree_to_own(&base, &[(path.to_owned(), text.to_owned())])),
+        None => Ok(()),
+    }
 }
 
 /// The text of another grimoire under a new name.
 fn renamed(from: &str, name: &str) -> Result<String> {
     let catalogue = super::catalogue();
-    catalogue.plan(from).map_err(CommandFailure::failed)?;
+    catalogue.plan(from).map_err(super::not_usable)?;
     let Some(entry) = catalogue.get(from) else { return Ok(String::new()) };
-    let lines = entry.source.text().lines().map(|line| {
+    let is_schema = |line: &&str| line.starts_with(written::SCHEMA_COMMENT);
+    let lines = entry.source.text().lines().filter(|line| !is_schema(line)).map(|line| {
         let named = line.strip_prefix("name:").is_some_and(|rest| rest.trim() == from);
         if named { format!("name: {name}") } else { line.to_owned() }
     });

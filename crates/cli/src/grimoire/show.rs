@@ -11,7 +11,7 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     let catalogue = super::catalogue();
     let Some(entry) = catalogue.get(name) else {
         return Err(match catalogue.plan(name) {
-            Err(error) => CommandFailure::failed(error),
+            Err(error) => super::not_usable(error),
             Ok(_) => CommandFailure::failed(format!("there is no grimoire `{name}`")),
         });
     };
@@ -32,13 +32,5 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     if as_json {
         return output::json(&serde_json::to_value(&view).map_err(CommandFailure::failed)?);
     }
-    let mut rows = vec![["STEP", "TYPE", "WHAT IT DOES"].map(str::to_owned).to_vec()];
-    for row in &view.rows {
-        rows.push(vec![row.step.clone(), row.kind.clone(), row.note.clone()]);
-        // A step with one task of its own name says nothing more by listing it.
-        for lane in row.lanes.iter().filter(|lane| lane.task.as_str() != row.step) {
-            rows.push(vec![format!("  {}", lane.task), String::new(), String::new()]);
-        }
-    }
-    output::write(&output::table(&rows, output::columns()))
+    crate::run::show_plan(&view)
 }

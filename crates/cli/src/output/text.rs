@@ -4,17 +4,22 @@ use coven_notation::{is_unprintable, printable};
 use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::charset::OutputCharset;
 use super::paint;
 
 /// A text as it is printed: our own paint as escape sequences, and everything else on which a
 /// terminal would act as characters that show. Every string that a command prints comes through
 /// here.
 pub(crate) fn shown(text: &str) -> String {
+    shown_in(text, OutputCharset::of_environment())
+}
+
+fn shown_in(text: &str, charset: OutputCharset) -> String {
     let mut shown = String::with_capacity(text.len());
     for piece in text.split_inclusive(is_kept) {
         let kept = piece.chars().next_back().filter(|last| is_kept(*last));
         let rest = &piece[..piece.len() - kept.map_or(0, char::len_utf8)];
-        shown.push_str(&printable(rest));
+        charset.put(&printable(rest), &mut shown);
         match kept.and_then(paint::sequence) {
             Some(sequence) => shown.push_str(sequence),
             None => shown.extend(kept),
@@ -31,9 +36,14 @@ fn is_kept(character: char) -> bool {
 /// JSON in which nothing acts on a terminal. It means the same: only strings can have such
 /// characters, and there they are escaped.
 pub(crate) fn json_shown(json: &str) -> String {
+    json_shown_in(json, OutputCharset::of_environment())
+}
+
+fn json_shown_in(json: &str, charset: OutputCharset) -> String {
     let mut shown = String::with_capacity(json.len());
+    let fits = |character: char| charset == OutputCharset::Unicode || character.is_ascii();
     for character in json.chars() {
-        if character == '\n' || !is_unprintable(character) {
+        if character == '\n' || (!is_unprintable(character) && fits(character)) {
             shown.push(character);
             continue;
         }
@@ -163,6 +173,7 @@ mod tests {
     #[test]
     fn only_our_own_paint_acts_on_a_terminal() {
         let painted = super::super::OutputPaint::new(true).red("a\x1b[2J\u{202e}b");
+        let shown = |text: &str| shown_in(text, OutputCharset::Unicode);
         assert_eq!(shown(&painted), "\x1b[1;31ma\u{241b}[2J\u{fffd}b\x1b[0m");
         assert_eq!(width(&painted), 7);
         assert_eq!(shown("a\tb\r\n\u{fdd7}日本語"), "a\tb\u{240d}\n\u{fffd}日本語");
@@ -171,7 +182,10 @@ mod tests {
     #[test]
     fn json_means_the_same_and_shows_what_it_has() {
         let value = serde_json::json!({"a\u{9b}": "\u{202e}\u{7f}\u{e0041}日\n"});
-        let text = json_shown(&format!("{value:#}"));
+        let text = json_shown_in(&format!("{value:#}"), OutputCharset::Ascii);
+        assert!(text.is_ascii());
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        let text = json_shown_in(&format!("{value:#}"), OutputCharset::Unicode);
         assert!(!text.replace('\n', "").contains(is_unprintable), "{text:?}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }

@@ -133,11 +133,15 @@ fn commands(rows: &[TrialRow<'_>], past: &[InterventionItem]) -> String {
     let mut text = String::new();
     for (row, item) in rows.iter().zip(past) {
         let asked = row.past.intervention;
-        let (Some(command), Some(decision)) = (&asked.command, &row.decision) else { continue };
+        let Some(command) = &asked.command else { continue };
         text.put(format!("\n{}: {}\n", item.workflow_name, shown(command)));
         if asked.truncated {
             text.put("  a part of it was not on the screen, so no rule allows it\n".to_owned());
         }
+        let Some(decision) = &row.decision else {
+            text.put("  no policy was asked about it\n".to_owned());
+            continue;
+        };
         let parts = decision.parts.iter().map(|part| {
             let rule = match (&part.rule, part.reason.as_str()) {
                 (Some(rule), "") => format!("{} (line {})", rule.name, rule.line),

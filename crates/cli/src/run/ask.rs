@@ -168,6 +168,8 @@ impl QuestionPrompt {
                     TextRequirement::Maybe => "why (Enter for nothing, Esc to go back)",
                     _ => "text (Enter sends, Esc goes back)",
                 };
+                let text =
+                    if asked.secret { "•".repeat(text.chars().count()) } else { text.clone() };
                 lines.push(cut(&format!("  {}: {prompt}: {text}▏", question::words(*choice)), 0));
             }
             None => lines.extend(keys(

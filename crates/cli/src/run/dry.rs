@@ -1,57 +1,265 @@
 //! What a run would do, without doing it and without the daemon.
 
-use coven_adapters::AdapterConfigLoader;
-use coven_model::PlanView;
+mod jobs;
+
+use coven_adapters::AdapterRegistry;
+use coven_model::{PlanLane, PlanView};
 use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::catalogue::GrimoireCatalogue;
+use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::view::dry_run;
-use coven_workflow::{CheckEnvironment, check};
+use coven_workflow::{
+    CheckEnvironment, VariableScope, WorkflowPlan, bind_inputs, check, known_inputs, settle,
+};
+use serde_json::{Map, Value, json};
 
-use super::RunTarget;
+use self::jobs::{JobPlanner, PlannedJob};
+use super::{Arguments, RunTarget, input};
 use crate::failure::{CommandFailure, Result};
+use crate::output::PutText;
 use crate::{abilities, folders, output};
 
-pub(super) fn run(what: &RunTarget, as_json: bool) -> Result {
-    let known = CheckEnvironment::new(AdapterConfigLoader::new(folders::adapters()).types());
-    let mut unable = Vec::new();
-    let view = match what {
+/// How wide the names before values are.
+const NAME_COLUMNS: usize = 11;
+
+/// How far everything about a job is indented.
+const INDENT: usize = 4;
+
+pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
+    let registry = AdapterRegistry::new(folders::adapters());
+    let mut known = CheckEnvironment::new(registry.registered_types());
+    if let Some(adapter) = &arguments.adapter {
+        known = known.with_default_adapter(adapter);
+    }
+    let plan = plan(what, &known)?;
+    let given = input::given(arguments, &plan)?;
+    let inputs = known_inputs(&plan, &given);
+    let mut settled = plan.clone();
+    // What cannot be settled is told below.
+    settle(&mut settled, &inputs, &known).ok();
+    let base = folders::base_dir(arguments.base_dir.as_deref())?;
+    let planner = JobPlanner {
+        registry: &registry,
+        scope: VariableScope::new(Map::from_iter([(
+            "input".to_owned(),
+            Value::Object(inputs.clone()),
+        )])),
+        base: &base,
+    };
+    let steps: Vec<(&PlanStep, Vec<PlannedJob>)> =
+        settled.steps.iter().map(|step| (step, planner.jobs(step))).collect();
+    if arguments.json {
+        as_json(&settled, &inputs, &steps)?;
+    } else {
+        output::write(&words(&settled, &inputs, &steps))?;
+    }
+    problems(&plan, &given, &inputs, &known)
+}
+
+fn plan(what: &RunTarget, known: &CheckEnvironment) -> Result<WorkflowPlan> {
+    match what {
         RunTarget::Grimoire(name) => {
-            let catalogue = GrimoireCatalogue::load(&folders::grimoires(), &known);
-            let plan = catalogue.plan(name).map_err(CommandFailure::failed)?;
-            unable.extend(abilities::unable(plan));
-            dry_run(plan)
+            let catalogue = GrimoireCatalogue::load(&folders::grimoires(), known);
+            Ok(catalogue.plan(name).map_err(crate::grimoire::not_usable)?.clone())
         }
         RunTarget::Definition(definition) => {
             let source = SourceFile::new(definition.name.as_str(), definition.text.as_str());
-            let checked = check(&source, &known);
-            let Some(plan) = checked.plan else {
-                let report = ProblemReport::new(source, checked.problems);
-                output::report(&report);
-                return Err(CommandFailure::told());
-            };
-            unable.extend(abilities::unable(&plan));
-            dry_run(&plan)
+            let checked = check(&source, known);
+            checked.plan.ok_or_else(|| {
+                output::report(&ProblemReport::new(source, checked.problems));
+                CommandFailure::told()
+            })
         }
-    };
-    if as_json { output::as_json(&view) } else { show(&view) }?;
-    for problem in &unable {
+    }
+}
+
+/// Tells what would keep a run from starting.
+fn problems(
+    plan: &WorkflowPlan,
+    given: &Map<String, Value>,
+    inputs: &Map<String, Value>,
+    known: &CheckEnvironment,
+) -> Result {
+    // A run that is only shown needs no inputs; one that is started does.
+    for problem in bind_inputs(plan, given).err().unwrap_or_default() {
+        output::say!("warning: {}", output::one_line(&problem.message));
+        if let Some(help) = &problem.help {
+            output::say!("hint: {}", output::one_line(help));
+        }
+    }
+    let mut told = abilities::unknown_adapters(plan, inputs, known);
+    told.extend(abilities::unable(plan, inputs));
+    for problem in &told {
         let severity = if problem.fatal { "error" } else { "warning" };
         output::say!("{severity}: {}", output::one_line(&problem.message));
         output::say!("hint: {}", output::one_line(&problem.help));
     }
-    if unable.iter().any(|problem| problem.fatal) { Err(CommandFailure::told()) } else { Ok(()) }
+    if told.iter().any(|problem| problem.fatal) { Err(CommandFailure::told()) } else { Ok(()) }
+}
+
+fn as_json(
+    plan: &WorkflowPlan,
+    inputs: &Map<String, Value>,
+    steps: &[(&PlanStep, Vec<PlannedJob>)],
+) -> Result {
+    let mut view = serde_json::to_value(dry_run(plan)).map_err(CommandFailure::failed)?;
+    let jobs: Map<String, Value> =
+        steps.iter().map(|(step, jobs)| (step.name.clone(), json!(jobs))).collect();
+    view["inputs"] = json!(inputs);
+    view["jobs"] = Value::Object(jobs);
+    output::json(&view)
+}
+
+/// Everything that would be done, in the order of the plan.
+fn words(
+    plan: &WorkflowPlan,
+    inputs: &Map<String, Value>,
+    steps: &[(&PlanStep, Vec<PlannedJob>)],
+) -> String {
+    let paint = output::paint();
+    let mut text = format!("{}  {}\n", paint.bold(&plan.name), output::one_line(&plan.description));
+    for input in &plan.inputs {
+        let value = match inputs.get(&input.name) {
+            Some(Value::String(text)) => output::one_line(text),
+            Some(value) => output::one_line(&value.to_string()),
+            None if input.required => "(missing)".to_owned(),
+            None => "(not given)".to_owned(),
+        };
+        let line = format!("{} = {value}", output::one_line(&input.name));
+        say(&mut text, 0, "input", &output::shortened(&line, room(0)));
+    }
+    for (step, jobs) in steps {
+        text.put(format!("\n{}\n", paint.bold(&format!("{}  {}", step.name, step.action.kind()))));
+        about(&mut text, step);
+        for job in jobs {
+            job_words(&mut text, step, job);
+        }
+    }
+    text
+}
+
+/// What is so for all jobs of a step.
+fn about(text: &mut String, step: &PlanStep) {
+    if let Some(condition) = &step.when {
+        say(text, INDENT, "when", &output::one_line(condition.source()));
+    }
+    if step.needs_approval {
+        say(text, INDENT, "asks", "a person, before it starts");
+    }
+    if let StepAction::Gate { script, message, .. } = &step.action {
+        let message = message.as_ref().map(|message| output::one_line(message.source()));
+        match script {
+            None => say(text, INDENT, "asks", &message.unwrap_or_else(|| "a person".to_owned())),
+            Some(_) => say(text, INDENT, "asks", "a person, if its command fails"),
+        }
+    }
+    if let Some(timeout) = step.timeout {
+        say(text, INDENT, "timeout", &output::age(timeout));
+    }
+    if let Some(output) = &step.output {
+        say(text, INDENT, "output", &format!("${{{output}}}"));
+    }
+}
+
+fn job_words(text: &mut String, step: &PlanStep, job: &PlannedJob) {
+    let mut say = |name: &str, value: &str| say(text, INDENT, name, value);
+    if job.task != step.name {
+        say("task", &job.task);
+    }
+    if !job.times.is_empty() {
+        say("times", &output::one_line(&job.times));
+    }
+    if let Some(mode) = job.mode {
+        say("agent", &format!("{}, {mode}", output::one_line(&job.adapter)));
+        let permissions = job.permissions.map_or("those of the agent", |level| level.as_str());
+        say("permissions", permissions);
+    }
+    if let Some(sandbox) = job.sandbox {
+        say("sandbox", &output::one_line(json!(sandbox).as_str().unwrap_or_default()));
+    }
+    if !job.argv.is_empty() {
+        say("argv", &shell_words(&job.argv));
+    }
+    say("cwd", &output::one_line(&job.cwd));
+    for (name, value) in &job.env {
+        let value = format!("{}={}", output::one_line(name), output::one_line(value));
+        say("env", &output::shortened(&value, room(INDENT)));
+    }
+    if let Some(given) = job.given {
+        say("told", given);
+    }
+    for line in job.prompt.iter().flat_map(|prompt| prompt.trim_end().lines()) {
+        say("prompt", &output::clean(line));
+    }
+    for input in &job.inputs {
+        say("then", &output::one_line(input));
+    }
+    if let Some(problem) = &job.problem {
+        say("problem", &output::paint().red(&output::one_line(problem)));
+    }
+}
+
+fn say(text: &mut String, indent: usize, name: &str, value: &str) {
+    let name = output::paint().dim(&format!("{name:<NAME_COLUMNS$}"));
+    text.put(format!("{}{name} {value}\n", " ".repeat(indent)));
+}
+
+fn room(indent: usize) -> usize {
+    output::columns().saturating_sub(indent + NAME_COLUMNS + 1)
+}
+
+/// Arguments as they could be typed into a shell.
+fn shell_words(argv: &[String]) -> String {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./=:,@%+".contains(character);
+    let word = |argument: &String| {
+        if !argument.is_empty() && argument.chars().all(is_plain) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', r"'\''"))
+        }
+    };
+    output::one_line(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
 }
 
 /// A plan as a table.
 pub(crate) fn show(view: &PlanView) -> Result {
     let mut rows = vec![["STEP", "TYPE", "WHAT IT DOES"].map(str::to_owned).to_vec()];
     for row in &view.rows {
-        let cells = [&row.step, &row.kind, &row.note].map(|text| output::one_line(text));
-        rows.push(cells.to_vec());
-        // A step with one task of its own name says nothing more by listing it.
-        for lane in row.lanes.iter().filter(|lane| lane.task.as_str() != row.step) {
-            rows.push(vec![format!("  {}", lane.task), String::new(), String::new()]);
+        // A step with one task of its own name is told in one row.
+        let (own, others): (Vec<_>, Vec<_>) =
+            row.lanes.iter().partition(|lane| lane.task.as_str() == row.step);
+        let told = own.into_iter().map(does).chain([row.note.clone()]);
+        let told: Vec<String> = told.filter(|text| !text.is_empty()).collect();
+        let cells = [&row.step, &row.kind, &told.join("; ")];
+        rows.push(cells.map(|text| output::one_line(text)).to_vec());
+        for lane in others {
+            rows.push(vec![
+                format!("  {}", lane.task),
+                String::new(),
+                output::one_line(&does(lane)),
+            ]);
         }
     }
     output::write(&output::table(&rows, output::columns()))
+}
+
+/// Who does what in a task.
+fn does(lane: &PlanLane) -> String {
+    if lane.note.is_empty() {
+        lane.adapter.clone()
+    } else {
+        format!("{}: {}", lane.adapter, lane.note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_shown_as_a_shell_would_take_them() {
+        let argv = ["bash", "-c", "echo 'it is'", "", "--model=a/b"].map(str::to_owned);
+        assert_eq!(shell_words(&argv), r"bash -c 'echo '\''it is'\''' '' --model=a/b");
+    }
 }

@@ -20,7 +20,7 @@ use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::signals::{SignalEvent, SignalListener};
 use crate::tree::{TreeStyle, fitted, tree};
 use crate::tty::{KeyMode, TerminalKeyboard};
-use crate::{connect, output, question, tty};
+use crate::{connect, last_line, output, question, tty};
 
 /// How often a tree is looked at again while something happens.
 const TREE_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -52,7 +52,8 @@ pub(crate) enum FollowMode {
 impl FollowMode {
     /// A tree on a terminal, and lines elsewhere.
     pub(crate) fn usual(on_block: OnBlock) -> Self {
-        if io::stdout().is_terminal() { Self::Tree(on_block) } else { Self::Lines(on_block) }
+        let draws = io::stdout().is_terminal() && !tty::is_dumb();
+        if draws { Self::Tree(on_block) } else { Self::Lines(on_block) }
     }
 
     fn on_block(self) -> OnBlock {
@@ -240,6 +241,7 @@ impl RunFollower {
                 if dirty {
                     workflow = self.client.workflow(self.id.as_str()).await?;
                 }
+                last_line::put(&self.client, &mut workflow).await;
                 self.draw(&workflow)?;
                 (dirty, drawn) = (false, Some(Instant::now()));
             }

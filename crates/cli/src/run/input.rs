@@ -3,6 +3,7 @@
 use coven_api::ApiClient;
 use coven_api::catalogue::{BaseDirQuery, CheckRequest, InputItem};
 use coven_notation::{FileSyntax, SourceFile};
+use coven_workflow::WorkflowPlan;
 use serde_json::{Map, Value};
 
 use super::{Arguments, RunTarget};
@@ -29,25 +30,42 @@ pub(super) async fn read(
     what: &RunTarget,
     base_dir: &str,
 ) -> Result<Map<String, Value>> {
-    let mut inputs = match &arguments.input_file {
-        Some(path) => {
-            let (name, bytes) = written::read(path)?;
-            object(&name, bytes)?
-        }
-        None => Map::new(),
-    };
+    let mut inputs = from_file(arguments)?;
     if arguments.inputs.is_empty() {
         return Ok(inputs);
     }
     let known = known(client, what, base_dir).await;
     for text in &arguments.inputs {
-        let (name, value) = text.split_once('=').ok_or_else(|| {
-            CommandFailure::usage(format!("`{text}` is no input")).hint("write --input NAME=VALUE")
-        })?;
+        let (name, value) = named(text)?;
         let kind = known.iter().find(|input| input.name == name).map(|input| input.kind.as_str());
         inputs.insert(name.to_owned(), typed(name, value, kind)?);
     }
     Ok(inputs)
+}
+
+/// The same for a run that is only shown, of which the plan is here.
+pub(super) fn given(arguments: &Arguments, plan: &WorkflowPlan) -> Result<Map<String, Value>> {
+    let mut inputs = from_file(arguments)?;
+    for text in &arguments.inputs {
+        let (name, value) = named(text)?;
+        let input = plan.inputs.iter().find(|input| input.name == name);
+        let kind = input.map(|input| serde_json::json!(input.kind));
+        let kind = kind.as_ref().and_then(Value::as_str);
+        inputs.insert(name.to_owned(), typed(name, value, kind)?);
+    }
+    Ok(inputs)
+}
+
+fn from_file(arguments: &Arguments) -> Result<Map<String, Value>> {
+    let Some(path) = &arguments.input_file else { return Ok(Map::new()) };
+    let (name, bytes) = written::read(path)?;
+    object(&name, bytes)
+}
+
+fn named(text: &str) -> Result<(&str, &str)> {
+    text.split_once('=').ok_or_else(|| {
+        CommandFailure::usage(format!("`{text}` is no input")).hint("write --input NAME=VALUE")
+    })
 }
 
 /// What the workflow takes. One that cannot be read says so when it is started.

@@ -6,6 +6,7 @@ use coven_api::event::EventEnvelope;
 use coven_model::event::{SessionEvent, TaskRole};
 use coven_model::{Intervention, JobWork, TaskId, TaskStatus};
 
+use super::fact_words;
 use crate::{output, question};
 
 /// The longest text within a line.
@@ -23,16 +24,20 @@ pub(crate) struct FactPrinter {
 impl FactPrinter {
     /// What is to be told of something that happened, if anything is.
     pub(crate) fn line(&mut self, envelope: &EventEnvelope) -> Option<String> {
-        let event = event(envelope)?;
-        let text = self.text(&event)?;
+        let text = match fact_words::storage_problem(envelope) {
+            Some(problem) => problem,
+            None => self.text(&event(envelope)?)?,
+        };
         Some(format!("{}  {text}", output::clock(envelope.time)))
     }
 
     /// The same for everything that happens, also for what is of no interest in a log.
     pub(crate) fn any(&mut self, envelope: &EventEnvelope) -> String {
         let number = envelope.pos.or(envelope.seq).map_or_else(String::new, |at| at.to_string());
-        let told = event(envelope).and_then(|event| self.text(&event));
-        let told = told.unwrap_or_else(|| {
+        let fact = event(envelope);
+        let told = fact.as_ref().and_then(|fact| self.text(fact));
+        let told = told.or_else(|| fact.as_ref().map(fact_words::fact));
+        let told = told.or_else(|| fact_words::live(envelope)).unwrap_or_else(|| {
             let data = output::one_line(&envelope.data.to_string());
             format!("{} {}", envelope.kind, output::shortened(&data, MAX_LINE_TEXT_CHARS))
         });
@@ -40,7 +45,6 @@ impl FactPrinter {
     }
 
     fn text(&mut self, event: &SessionEvent) -> Option<String> {
-        let short = |text: &str| output::shortened(&output::one_line(text), MAX_LINE_TEXT_CHARS);
         Some(match event {
             SessionEvent::StepStarted { step, index, kind, .. } => {
                 self.steps.insert(*index, step.clone());
@@ -124,6 +128,11 @@ impl FactPrinter {
             _ => return None,
         })
     }
+}
+
+/// A text within a line.
+pub(super) fn short(text: &str) -> String {
+    output::shortened(&output::one_line(text), MAX_LINE_TEXT_CHARS)
 }
 
 fn asked(intervention: &Intervention) -> String {

@@ -195,7 +195,7 @@ fn check_takes_files_folders_and_types() {
 #[test]
 fn a_new_adapter_passes_its_check_and_is_there() {
     let home = Home::new();
-    assert_snapshot!(home.said(&["new", "mine"]), @r"
+    assert_snapshot!(home.said(&["new", "mine", "--user"]), @r"
     ~/.config/coven/adapters/mine/config.json
     --- exit 0
     Edit it, then: coven adapter check ~/.config/coven/adapters/mine/config.json
@@ -205,7 +205,7 @@ fn a_new_adapter_passes_its_check_and_is_there() {
     --- exit 0
     ");
     assert!(home.said(&["ls"]).contains("mine "));
-    assert_snapshot!(home.said(&["new", "mine"]), @r"
+    assert_snapshot!(home.said(&["new", "mine", "--user"]), @r"
     --- exit 1
     error: ~/.config/coven/adapters/mine/config.json is already there
     hint: edit it, or choose another type
@@ -221,11 +221,12 @@ fn a_new_adapter_passes_its_check_and_is_there() {
 fn a_new_adapter_can_begin_with_another_one() {
     let home = Home::new();
     home.adapter(&["new", "claude-work", "--from", "claude"]);
+    // It is agreed to as it was written, so it counts at once.
     assert_eq!(home.adapter(&["check", "claude-work"]).status.code(), Some(0));
     let shown = home.adapter(&["show", "claude-work"]);
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["command"], "claude");
-    home.adapter(&["new", "ours", "--project"]);
+    home.adapter(&["new", "ours"]);
     assert!(home.path("project/.coven/adapters/ours/config.json").is_file());
     assert_snapshot!(home.said(&["new", "x", "--from", "cluade"]), @r"
     --- exit 1
@@ -338,7 +339,7 @@ fn test_holds_recordings_against_their_marks() {
     let header = "{\"version\": 2, \"width\": 80, \"height\": 24}\n";
     let cast = format!("{header}[0.5, \"o\", \"> \"]\n[2.0, \"m\", \"working:really\"]\n");
     home.write(".config/coven/adapters/mine/one.cast", &cast);
-    home.adapter(&["new", "mine"]);
+    home.adapter(&["new", "mine", "--user"]);
     assert_snapshot!(home.said(&["test", "mine"]), @r"
     mine  0/1  ~/.config/coven/adapters/mine/one.cast
         2.00 s: marked `working:really`, read as idle by interaction_idle: >

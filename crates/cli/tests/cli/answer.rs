@@ -1,5 +1,6 @@
 //! `coven answer`, `coven approve` and `coven deny`.
 
+use coven_testkit::folders::files_with;
 use insta::assert_snapshot;
 
 use crate::home::Home;
@@ -52,12 +53,12 @@ fn what_cannot_be_decided_is_explained() {
     assert_snapshot!(home.said(&["answer", &name, "aprove"]), @r"
     --- exit 2
     error: `aprove` cannot be decided here
-    hint: did you mean `approve`? It can be approve, skip, abort
+    hint: did you mean `approve`? It can be approve, deny
     ");
-    assert_snapshot!(home.said(&["deny", &name]), @r"
+    assert_snapshot!(home.said(&["answer", &name, "skip"]), @r"
     --- exit 2
-    error: `deny` cannot be decided here
-    hint: it can be approve, skip, abort
+    error: `skip` cannot be decided here
+    hint: it can be approve, deny
     ");
     assert_snapshot!(home.said(&["answer", &name, "approve", "a text"]), @r"
     --- exit 2
@@ -118,21 +119,6 @@ const KEY_ADAPTER: &str = r#"{
   }
 }"#;
 
-/// Every file below a folder that has these bytes in it.
-fn files_with(folder: &std::path::Path, bytes: &[u8], found: &mut Vec<std::path::PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            files_with(&entry.path(), bytes, found);
-        } else if kind.is_file() {
-            let text = std::fs::read(entry.path()).unwrap_or_default();
-            if text.windows(bytes.len()).any(|part| part == bytes) {
-                found.push(entry.path());
-            }
-        }
-    }
-}
-
 #[test]
 fn a_secret_that_is_typed_as_an_answer_is_delivered_and_recorded_nowhere() {
     const SECRET: &str = "sk-live-4711-very-secret";
@@ -150,6 +136,9 @@ fn a_secret_that_is_typed_as_an_answer_is_delivered_and_recorded_nowhere() {
     while asked()["secret"] != true {
         assert!(std::time::Instant::now() < deadline, "{}", asked());
     }
+    let inbox = home.coven(&["inbox"]).ok().out;
+    assert!(inbox.contains("asks for a secret: Enter API key:"), "{inbox}");
+    assert!(inbox.contains(&format!("coven answer {name} answer -")), "{inbox}");
     // From a file, so that no list of processes has it.
     let key = home.write("key.txt", SECRET);
     let mut answer = home.command(&["answer", &name, "answer", "-"]);
@@ -172,11 +161,8 @@ fn a_secret_that_is_typed_as_an_answer_is_delivered_and_recorded_nowhere() {
     let raw = home.coven(&["logs", &name, "--raw"]).ok().out;
     assert!(!raw.contains(SECRET), "{raw}");
     home.coven(&["cancel", &name]).ok();
-    let mut found = Vec::new();
-    files_with(home.root(), SECRET.as_bytes(), &mut found);
-    assert_eq!(found, [got]);
+    assert_eq!(files_with(home.root(), SECRET.as_bytes()), [got]);
     // The account was no secret, and is kept as any answer is.
-    let mut kept = Vec::new();
-    files_with(home.root(), b"mary", &mut kept);
+    let kept = files_with(home.root(), b"mary");
     assert!(kept.iter().any(|path| path.ends_with("journal.jsonl")), "{kept:?}");
 }

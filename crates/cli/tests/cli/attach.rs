@@ -194,6 +194,16 @@ fn an_agent_that_ends_is_said_to_have_ended() {
 }
 
 #[test]
+fn an_agent_that_is_just_started_is_waited_for() {
+    let home = Home::new();
+    let name = home.agent("say hello there");
+    let mut terminal = home.terminal(&["attach", &name]);
+    terminal.until_shows("hello there");
+    terminal.send("\x1dd");
+    assert_eq!(terminal.finish().code(), Some(0));
+}
+
+#[test]
 fn what_cannot_be_attached_to_is_explained() {
     let home = Home::new();
     let name = home.asking("approve ls");

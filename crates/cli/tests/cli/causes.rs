@@ -53,6 +53,68 @@ fn an_agent_that_cannot_reach_its_model_says_so_wherever_it_is_looked_at() {
     assert!(logs.contains(words), "{logs}");
 }
 
+/// Agents that only the elements of a fan-out or the inputs name are told before anything runs.
+#[test]
+fn adapters_from_elements_and_inputs_are_told_before_anything_runs() {
+    let home = Home::new();
+    adapter(&home, "gone", "no-such-program", "");
+    let file = |name: &str, rest: &str| {
+        home.write(name, &format!("name: t\ndescription: A test.\n{rest}"))
+    };
+    let team = file(
+        "team.yaml",
+        "steps:\n  - {name: team, type: parallel-agents, for_each: [{cli: demo}, {cli: gone}], adapter: '${item.cli}', prompt: go}\n",
+    );
+    let words = "step `team`: the program `no-such-program` of `gone` was not found";
+    let team = team.to_str().unwrap();
+    let checked = home.coven(&["grimoire", "check", team]).ok();
+    assert!(format!("{}{}", checked.out, checked.err).contains(words), "{}", checked.out);
+    let dry = home.coven(&["run", team, "--dry-run"]).code(1);
+    assert!(dry.err.contains(words), "{}", dry.err);
+    let refused = home.coven(&["run", team]).code(1);
+    assert!(refused.err.contains(words), "{}", refused.err);
+
+    let one = file(
+        "one.yaml",
+        "inputs:\n  cli: {description: Who., default: gone}\nsteps:\n  - {name: one, type: agent, adapter: '${input.cli}', prompt: go, mode: interactive}\n",
+    );
+    let one = one.to_str().unwrap();
+    let words = "step `one`: `gone` has no mode `interactive`";
+    let checked = home.coven(&["grimoire", "check", one]).ok();
+    assert!(format!("{}{}", checked.out, checked.err).contains(words), "{}", checked.out);
+    assert!(home.coven(&["run", one, "--dry-run"]).code(1).err.contains(words));
+    home.coven(&["run", one, "--dry-run", "--input", "cli=demo"]).ok();
+    let unknown = home.coven(&["run", one, "--dry-run", "--input", "cli=dmo"]).code(1).err;
+    assert!(unknown.contains("names an unknown adapter, `dmo`; did you mean `demo`?"), "{unknown}");
+}
+
+/// A user's file that takes away what a built-in transcript is read from is told where it is used.
+#[test]
+fn an_adapter_that_lost_its_arguments_is_told_before_anything_runs() {
+    let home = Home::new();
+    let mine = |text: &str| {
+        let folder = home.path("home/.config/coven/adapters/claude");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("config.json"), text).unwrap();
+    };
+    let lost = r#"{"command": "sh", "modes": {"headless": {"baseArgs": ["-p"]}}}"#;
+    mine(lost);
+    let text = "name: t\ndescription: A test.\nsteps:\n  - {name: one, type: agent, adapter: claude, prompt: go}\n";
+    let file = home.write("one.yaml", text);
+    let file = file.to_str().unwrap();
+    let words = "step `one`: the adapter `claude` cannot be used: these `baseArgs` replace";
+    let checked = home.coven(&["grimoire", "check", file]).code(1);
+    assert!(
+        format!("{}{}", checked.out, checked.err).contains("lost-arguments"),
+        "{}",
+        checked.err
+    );
+    let dry = home.coven(&["run", file, "--dry-run"]).code(1).err;
+    assert!(dry.contains(words), "{dry}");
+    mine(&lost.replace(r#"["-p"]"#, r#"["-p"], "transcript": "text""#));
+    home.coven(&["run", file, "--dry-run"]).ok();
+}
+
 #[test]
 fn an_agent_whose_time_is_up_is_told_with_what_held_it_up() {
     let home = Home::new();
@@ -110,7 +172,7 @@ fn what_an_adapter_cannot_grant_is_told_before_anything_runs() {
     );
     assert!(arbiter.contains("`shell` cannot be an arbiter"), "{arbiter}");
     let screen = check(
-        "  - {name: one, type: agent, adapter: demo, mode: interactive, prompt: go, expect: json}\n",
+        "  - {name: one, type: agent, adapter: shell, mode: interactive, prompt: go, expect: json}\n",
     );
     assert!(screen.contains("on a terminal is all that its screen shows"), "{screen}");
     let said = home.coven(&["run", "./test.yaml"]).code(1);

@@ -97,3 +97,35 @@ fn many_commands_at_once_start_one_daemon() {
         assert!(child.wait_with_output().unwrap().status.success());
     }
 }
+
+#[test]
+fn a_state_folder_with_a_long_path_has_its_socket_in_the_runtime_folder() {
+    let home = Home::new();
+    let (state, runtime) = (home.path(&"long".repeat(30)), home.path("runtime"));
+    std::fs::create_dir(&runtime).unwrap();
+    let coven = |args: &[&str], with_runtime: bool| {
+        let mut command = home.command(args);
+        command.env("XDG_STATE_HOME", &state);
+        if with_runtime {
+            command.env("XDG_RUNTIME_DIR", &runtime);
+        }
+        crate::home::Said::of(&command.output().unwrap())
+    };
+    let said = coven(&["ls"], false).code(5);
+    assert!(said.err.contains("too long") && said.err.contains("XDG_RUNTIME_DIR"), "{}", said.err);
+    home.write(
+        "test.yaml",
+        "name: test\ndescription: A test.\nsteps:\n  - {name: one, type: agent, adapter: demo, prompt: say hello}\n",
+    );
+    coven(&["run", "./test.yaml"], true).ok();
+    let status = coven(&["daemon", "status", "--json"], true).ok().json();
+    let socket = std::path::PathBuf::from(status["socket"].as_str().unwrap());
+    assert!(socket.starts_with(runtime.join("coven")), "{socket:?}");
+    let mode = |path: &std::path::Path| {
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions())
+    };
+    assert_eq!(mode(&socket) & 0o777, 0o600);
+    assert_eq!(mode(socket.parent().unwrap()) & 0o777, 0o700);
+    coven(&["daemon", "stop"], true).ok();
+    assert!(!socket.exists());
+}

@@ -134,4 +134,5 @@ pages! {
     the_library: "guides/library.md";
     troubleshooting: "guides/troubleshooting.md";
     exit_codes: "reference/exit-codes.md";
+    the_shapes_of_json: "reference/json.md";
 }

@@ -27,3 +27,22 @@ fn what_happened_is_told_as_lines_or_as_json() {
     hint: `coven ls` lists the sessions
     ");
 }
+
+#[test]
+fn every_fact_is_told_in_words() {
+    let home = Home::new();
+    let name = home.asking("say Look here; approve ls");
+    home.coven(&["approve", &name]).ok();
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    home.coven(&["send", &name, "say more"]).ok();
+    home.coven(&["cancel", &name, "--why", "enough"]).ok();
+    let said = home.coven(&["events", &name]).ok().out;
+    assert!(said.contains("was made to run agent"), "{said}");
+    assert!(said.contains("the run is cancelled by") && said.contains("enough"), "{said}");
+    let facts = home.coven(&["events", &name, "--json"]).ok().lines();
+    for fact in facts {
+        let kind = fact["type"].as_str().unwrap();
+        assert!(!said.contains(kind), "{kind} in {said}");
+    }
+    assert!(!said.contains('{'), "{said}");
+}

@@ -31,12 +31,42 @@ fn what_is_written_is_trusted_and_runs() {
 }
 
 #[test]
+fn what_is_written_names_a_schema_that_is_there() {
+    let home = Home::new();
+    home.coven(&["init"]).ok();
+    home.coven(&["grimoire", "new", "mine"]).ok();
+    home.coven(&["grimoire", "new", "copied", "--from", "mine"]).ok();
+    home.coven(&["grimoire", "new", "own", "--user"]).ok();
+    for (file, kind) in [
+        ("project/.coven/grimoires/hello.yaml", "grimoire"),
+        ("project/.coven/policy.yaml", "policy"),
+        ("project/.coven/grimoires/mine.yaml", "grimoire"),
+        ("project/.coven/grimoires/copied.yaml", "grimoire"),
+        ("home/.config/coven/grimoires/own.yaml", "grimoire"),
+    ] {
+        let path = home.path(file);
+        let text = fs::read_to_string(&path).unwrap();
+        let (first, rest) = text.split_once('\n').unwrap();
+        let way = first.strip_prefix("# yaml-language-server: $schema=").expect(first);
+        assert!(!rest.contains("yaml-language-server"), "{file}");
+        let schema = fs::read_to_string(path.parent().unwrap().join(way)).unwrap();
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        assert_eq!(schema, home.coven(&["schema", kind]).ok().json(), "{file}");
+    }
+    // What was made here is agreed to, and the schemas need no agreement.
+    assert_eq!(home.coven(&["trust", "--json"]).ok().json()["state"], "trusted");
+    home.coven(&["grimoire", "check", "mine", "copied", "own", "hello"]).ok();
+}
+
+#[test]
 fn nothing_is_written_through_a_link() {
     for (name, command) in [
         (".coven", &["init"][..]),
         (".coven/grimoires", &["init"]),
         (".coven/grimoires", &["grimoire", "new", "mine"]),
-        (".coven/adapters", &["adapter", "new", "mine", "--project"]),
+        (".coven/adapters", &["adapter", "new", "mine"]),
+        (".coven/schemas", &["init"]),
+        (".coven/schemas", &["grimoire", "new", "mine"]),
     ] {
         let home = Home::new();
         let elsewhere = home.path("elsewhere");

@@ -14,6 +14,7 @@ mod causes;
 mod ceremony;
 mod completions;
 mod daemon;
+mod deleted;
 mod demo_agent;
 mod device;
 mod docs;
@@ -21,21 +22,28 @@ mod doctor;
 mod events;
 mod exit_codes;
 mod explain;
+mod file_reference;
 mod finish;
+mod full_disk;
 mod grimoire;
 mod home;
 mod inbox;
 mod init;
 mod inside;
+mod json;
+mod large_values;
+mod locale;
 mod logs;
 mod ls;
 mod man;
+mod names;
 mod narrow;
 mod new;
 mod nothing;
 mod play;
 mod policy;
 mod readme;
+mod results;
 mod resume;
 mod retry;
 mod rm;
@@ -48,6 +56,7 @@ mod stop;
 mod terminal;
 mod trust;
 mod ui;
+mod unheard;
 mod upgrade;
 mod wait;
 
@@ -83,6 +92,20 @@ fn help_says_what_coven_is_for_and_how_to_call_it() {
     assert!(text.starts_with("Runs teams of AI coding CLIs on your own machine."), "{text}");
     assert!(text.contains("Usage: coven"), "{text}");
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}
+
+#[test]
+fn help_groups_the_verbs_by_what_people_do() {
+    let text = stdout(&coven(&["--help"])).to_owned();
+    let heads = ["\nStart:\n", "\nLook:\n", "\nAnswer:\n", "\nRepair:\n", "\nWrite:\n"];
+    let places: Vec<Option<usize>> = heads.iter().map(|head| text.find(head)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{text}");
+    let group = |from: usize, to: usize| &text[places[from].unwrap()..places[to].unwrap()];
+    assert!(group(0, 1).contains("\n  run ") && group(1, 2).contains("\n  output "), "{text}");
+    assert!(group(2, 3).contains("\n  approve ") && group(3, 4).contains("\n  doctor "), "{text}");
+    assert!(text[places[4].unwrap()..].contains("\n  grimoire ") && text.contains("workflow"));
+    assert_eq!(stdout(&coven(&["-h"])).matches("\n  run ").count(), 1);
+    assert!(stdout(&coven(&["workflow", "ls"])).contains("demo"));
 }
 
 #[test]

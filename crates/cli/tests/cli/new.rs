@@ -1,7 +1,10 @@
 //! `coven new`.
 
+use std::fs;
+
 use insta::assert_snapshot;
 
+use crate::demo_agent::eventually;
 use crate::home::Home;
 
 #[test]
@@ -31,6 +34,78 @@ fn an_agent_in_the_background_prints_its_name() {
 }
 
 #[test]
+fn a_shell_without_a_command_is_the_users_shell_and_tells_no_secret() {
+    // One reads plain lines, the other edits them itself.
+    for shell in ["/bin/sh", "/bin/bash"] {
+        is_the_users_shell(shell);
+    }
+}
+
+/// Starts a shell without a command.
+fn start_shell(home: &Home, shell: &str) -> String {
+    let mut start = home.command(&["new", "shell", "--detach"]);
+    let start = start.env("SHELL", shell).env("MY_TOKEN", "do-not-print-me").output().unwrap();
+    assert!(start.status.success(), "{start:?}");
+    let name = home.only();
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    name
+}
+
+fn is_the_users_shell(shell: &str) {
+    let home = Home::new();
+    let name = start_shell(&home, shell);
+    let said = home.coven(&["send", &name, "echo $((40 + 2)) > answer.txt"]).ok();
+    assert!(said.out.contains("sent to"), "{}", said.out);
+    eventually("the command", || {
+        (fs::read_to_string(home.path("project/answer.txt")).ok()? == "42\n").then_some(())
+    });
+    let logs = home.coven(&["logs", &name]).ok().out;
+    assert!(!logs.contains("do-not-print-me") && !logs.contains("PATH="), "{logs}");
+}
+
+/// Whenever the daemon dies, a command that ran is not said to be undelivered, and is not run again.
+#[test]
+fn a_command_for_a_shell_runs_once_whenever_the_daemon_dies() {
+    let home = Home::new();
+    let name = start_shell(&home, "/bin/bash");
+    for number in 0..4 {
+        let command = format!("echo {number} >> ran.txt");
+        let mut send = home.command(&["send", &name, &command]).spawn().unwrap();
+        // It is accepted, and is typed and run while the daemon dies.
+        let is_queued = || {
+            let told = home.coven(&["events", &name, "--json"]).out;
+            told.contains(&command).then_some(())
+        };
+        eventually("the message", is_queued);
+        home.kill_daemon();
+        send.wait().unwrap();
+        eventually("the command", || {
+            home.coven(&["ls"]).ok();
+            let ran = fs::read_to_string(home.path("project/ran.txt")).ok()?;
+            ran.lines().any(|line| line == number.to_string()).then_some(())
+        });
+    }
+    let events = || home.coven(&["events", &name, "--json"]).out;
+    eventually("that all arrived", || {
+        let told = events();
+        assert!(!told.contains("undelivered-message"), "{told}");
+        (told.matches("input.delivered").count() == 4).then_some(())
+    });
+    let ran = fs::read_to_string(home.path("project/ran.txt")).unwrap();
+    assert_eq!(ran, "0\n1\n2\n3\n");
+}
+
+#[test]
+fn variables_alone_are_no_command_that_prints_them() {
+    let home = Home::new();
+    let said = home.coven(&["new", "shell", "A=1", "--mode", "headless"]).code(1);
+    let told = format!("{}{}", said.out, said.err);
+    assert!(!told.contains("PATH="), "{told}");
+    let logs = home.coven(&["logs", &home.only()]).out;
+    assert!(logs.contains("no command was given") && !logs.contains("PATH="), "{logs}");
+}
+
+#[test]
 fn a_headless_agent_does_one_turn() {
     let home = Home::new();
     let said = home.coven(&["new", "demo", "say All done.", "--mode", "headless"]).ok();
@@ -56,7 +131,7 @@ fn an_agent_gets_its_own_arguments_and_this_environment() {
     ]);
     let output = command.env("GREETING", "good day").output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(std::fs::read_to_string(home.path("project/out.txt")).unwrap(), "good day\n");
+    assert_eq!(fs::read_to_string(home.path("project/out.txt")).unwrap(), "good day\n");
 }
 
 #[test]
@@ -84,11 +159,11 @@ fn an_agent_that_is_not_there_is_told_and_not_waited_for() {
     let home = Home::new();
     let adapter = |name: &str, command: &str| {
         let path = home.path("home/.config/coven/adapters").join(name).join("config.json");
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         let text = format!(
             r#"{{"schemaVersion": 1, "command": "{command}", "install": "brew ghost", "modes": {{"interactive": {{}}}}}}"#
         );
-        std::fs::write(path, text).unwrap();
+        fs::write(path, text).unwrap();
     };
     adapter("ghost", "no-such-ghost");
     assert_snapshot!(home.said(&["new", "ghost", "hi", "--detach"]), @r"

@@ -26,12 +26,11 @@ fn it_teaches_when_there_is_nothing_and_shows_what_needs_you() {
 
     NAME look: Look at it. (AGE)
       coven approve NAME
-      coven answer NAME skip
-      coven answer NAME abort
+      coven deny NAME
 
     Not over:
-    NAME  STATUS  AGE  WHAT
-    NAME  blocked (1)  AGE  ./test.yaml
+    NAME  STATUS  AGE  GRIMOIRE  WHAT
+    NAME  blocked (1)  AGE  test  ./test.yaml
 
     coven show NAME  coven attach NAME  coven run GRIMOIRE  coven ui  coven --help
     --- exit 0

@@ -119,22 +119,111 @@ fn inputs_have_the_types_that_the_workflow_wants() {
 #[test]
 fn a_dry_run_shows_the_steps_and_starts_nothing() {
     let home = Home::new();
-    assert_snapshot!(home.said(&["run", "demo", "--dry-run"]), @r"
-    STEP  TYPE  WHAT IT DOES
-    prepare  script
-    plan  agent
-    write  parallel-agents  for each of ${lines}, 2 at a time
-      write.*
-    polish  agent-loop  at most 3 rounds
-      polish.r1
-      polish.r1.arbiter
-    assemble  agent
-    complete  gate
-    show  script
-    tidy  script
+    let said = home.coven(&["run", "demo", "--dry-run"]).ok().out;
+    let order =
+        ["prepare  script", "plan  agent", "write  parallel-agents", "for each of ${lines}"];
+    let places: Vec<Option<usize>> = order.iter().map(|part| said.find(part)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{said}");
+    assert!(said.contains("polish.r1.arbiter") && said.contains("at most 3 rounds"), "{said}");
+    assert_eq!(home.coven(&["run", "demo", "--dry-run", "--json"]).ok().json()["name"], "demo");
+    assert!(!home.path("state/coven").exists());
+}
+
+#[test]
+fn a_dry_run_names_missing_inputs_and_unknown_adapters_and_so_does_a_check() {
+    let home = Home::new();
+    let inputs = "inputs:\n  cli: {default: demmo}\n  goal: {required: true}\n";
+    let step =
+        "steps:\n  - {name: a, type: agent, adapter: '${input.cli}', prompt: 'do ${input.goal}'}\n";
+    home.write("chosen.yaml", &format!("name: chosen\ndescription: Chosen.\n{inputs}{step}"));
+    assert_snapshot!(home.said(&["run", "./chosen.yaml", "--dry-run"]), @r"
+    chosen  Chosen.
+    input  cli = demmo
+    input  goal = (missing)
+
+    a  agent
+        agent  demmo, headless
+        permissions those of the agent
+        cwd  ~/project
+        prompt  do ${input.goal}
+        problem  there is no adapter `demmo`; did you mean `demo`?
+    --- exit 1
+    warning: the input `goal` is missing
+    hint: give it with `--input goal=...`
+    error: `input.cli` names an unknown adapter, `demmo`; did you mean `demo`?
+    hint: there are aider, claude, codex, copilot, demo, gemini, opencode, qwen, shell
+    ");
+    let given = ["run", "./chosen.yaml", "--dry-run", "-i", "cli=demo", "-i", "goal=it"];
+    assert_snapshot!(home.said(&given), @r"
+    chosen  Chosen.
+    input  cli = demo
+    input  goal = it
+
+    a  agent
+        agent  demo, headless
+        permissions all
+        argv  coven demo-agent --headless --output-format stream-json --permissions all --session-id NEW-ID PROMPT
+        cwd  ~/project
+        told  as an argument
+        prompt  do it
     --- exit 0
     ");
-    assert_eq!(home.coven(&["run", "demo", "--dry-run", "--json"]).ok().json()["name"], "demo");
+    let checked = home.coven(&["grimoire", "check", "./chosen.yaml"]).ok();
+    let told = format!("{}{}", checked.out, checked.err);
+    assert!(told.contains("warning[unknown-adapter]: `input.cli` names an unknown"), "{told}");
+    home.write(
+        "team.yaml",
+        "name: team\ndescription: A team.\nsteps:\n  - {name: a, type: parallel-agents, for_each: \
+         [{cli: demo}, {cli: shell}], adapter: '${item.cli}', prompt: say hello}\n",
+    );
+    let team = home.coven(&["run", "./team.yaml", "--dry-run"]).ok().out;
+    assert!(team.contains("a.0") && team.contains("demo, headless"), "{team}");
+    assert!(team.contains("a.1") && team.contains("shell, headless"), "{team}");
+}
+
+#[test]
+fn a_dry_run_shows_what_each_job_would_be() {
+    let home = Home::new();
+    let text = concat!(
+        "name: team\ndescription: A team.\n",
+        "inputs:\n  task: {required: true}\n  files: {type: array, default: [a]}\n",
+        "steps:\n",
+        "  - {name: look, type: script, command: 'ls ${input.task}', output: found}\n",
+        "  - {name: plan, type: agent, adapter: claude, permissions: read-only, cwd: sub,\n",
+        "     when: \"found != ''\", timeout: 5m, env: {DEPTH: '${input.files}'},\n",
+        "     prompt: 'Plan ${input.task} with ${found}'}\n",
+        "  - {name: sure, type: gate, message: Is it so?}\n",
+    );
+    home.write("team.yaml", text);
+    let args = ["run", "./team.yaml", "--dry-run", "-i", "task=it", "-i", "files=[\"x\", \"y\"]"];
+    // The program is not there; a step with a condition may not need it.
+    let said = home.coven(&args).ok();
+    for line in [
+        "input       task = it",
+        "input       files = [\"x\",\"y\"]",
+        "argv        bash -euo pipefail -c 'ls ${input.task}'",
+        "env         ${input.task}=it",
+        "when        found != ''",
+        "timeout     5m 00s",
+        "told        on its input",
+        "agent       claude, headless",
+        "permissions read-only",
+        "env         DEPTH=[\"x\",\"y\"]",
+        "prompt      Plan it with ${found}",
+        "problem     `claude` was not found in PATH",
+        "asks        Is it so?",
+    ] {
+        assert!(said.out.contains(line), "{line}: {}", said.out);
+    }
+    assert!(said.out.contains("argv        claude -p "), "{}", said.out);
+    assert!(said.out.contains("/project/sub\n"), "{}", said.out);
+    assert!(said.out.contains("/project/sub\n"), "{}", said.out);
+    let json = home.coven(&[&args[..], &["--json"]].concat()).ok().json();
+    assert_eq!(json["inputs"]["files"], serde_json::json!(["x", "y"]));
+    let plan = &json["jobs"]["plan"][0];
+    assert_eq!((&plan["adapter"], &plan["mode"]), (&"claude".into(), &"headless".into()));
+    assert_eq!(plan["prompt"], "Plan it with ${found}");
+    assert!(plan["argv"].as_array().unwrap().iter().any(|word| word == "-p"), "{plan:#}");
     assert!(!home.path("state/coven").exists());
 }
 

@@ -1,6 +1,9 @@
 //! `coven send`.
 
+use std::time::{Duration, Instant};
+
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::demo_agent::eventually;
 use crate::home::Home;
@@ -24,7 +27,46 @@ fn a_message_to_an_agent_that_is_just_started_waits_for_it() {
     assert!(said.out.contains("sent to"), "{}", said.out);
     home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
     let shown = home.coven(&["inbox"]).out;
-    assert!(shown.contains("● again"), "{shown}");
+    assert!(shown.contains("│ again\n"), "{shown}");
+}
+
+#[test]
+fn an_agent_that_waits_for_a_slot_is_shown_so_and_its_message_is_kept() {
+    let home = Home::new();
+    home.write("../home/.config/coven/config.yaml", "maxAgents: 1\n");
+    let first = home.agent("");
+    home.coven(&["wait", &first, "--until", "idle", "--timeout", "60s"]).ok();
+    let second = home.agent("");
+    let listed = home.coven(&["ls"]).ok().out;
+    let line = listed.lines().find(|line| line.starts_with(&second)).unwrap();
+    assert!(line.contains("waits for a slot") && !line.contains("(1)"), "{listed}");
+    let item = home.coven(&["show", &second, "--json"]).ok().json();
+    assert_eq!((&item["running"], &item["queued"]), (&json!(0), &json!(1)), "{item}");
+    let task = &item["tasks"][0];
+    assert_eq!((&task["live"], &task["queued"]), (&json!(false), &json!(true)), "{task}");
+    for shown in [second.clone(), format!("{second}/agent")] {
+        let shown = home.coven(&["show", &shown]).ok().out;
+        assert!(shown.contains("waits for a slot"), "{shown}");
+    }
+    let began = Instant::now();
+    let said = home.coven(&["send", &second, "say it came"]).ok().out;
+    assert!(said.contains("the agent waits for a slot"), "{said}");
+    // Without this it takes as long as a message may take to arrive, which is 50 seconds.
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    for more in [["--key", "Enter"], ["--paste", "text"]] {
+        let refused = home.coven(&["send", &second, more[0], more[1]]).code(1).err;
+        assert!(refused.contains("has not started yet: it waits for a slot"), "{refused}");
+    }
+    let refused = home.coven(&["interrupt", &format!("{second}/agent")]).code(1).err;
+    assert!(refused.contains("has not started yet: it waits for a slot"), "{refused}");
+
+    home.coven(&["cancel", &first]).ok();
+    eventually("the message", || {
+        let shown = home.coven(&["show", &format!("{second}/agent")]).out;
+        (shown.contains("it came") && !shown.contains("waits for a slot")).then_some(())
+    });
+    let item = home.coven(&["show", &second, "--json"]).ok().json();
+    assert_eq!((&item["running"], &item["queued"]), (&json!(1), &json!(null)), "{item}");
 }
 
 #[test]

@@ -23,8 +23,7 @@ fn a_session_is_shown_with_its_steps_and_outputs() {
 
     ? two: Is it so?
       coven approve NAME
-      coven answer NAME skip
-      coven answer NAME abort
+      coven deny NAME
 
     TIME ·  the run began
     TIME ·  step one began
@@ -54,6 +53,37 @@ fn a_task_is_shown_with_its_screen() {
     assert!(said.out.contains(&format!("coven attach {name}/agent")), "{}", said.out);
     let json = home.coven(&["show", &format!("{name}/agent"), "--json"]).ok().json();
     assert_eq!(json["task"]["verdict"]["state"], "awaiting");
+}
+
+#[test]
+fn a_command_that_runs_is_shown_by_the_last_line_it_printed() {
+    let home = Home::new();
+    let command = "printf 'begun\\n10%%\\r70%% of it'; while [ ! -e go ]; do sleep 0.05; done";
+    let steps = format!("  - {{name: fetch, type: script, command: \"{command}\"}}\n");
+    home.run(&steps, &["--detach"]).ok();
+    let end = std::time::Instant::now() + crate::STEP_TIMEOUT;
+    loop {
+        let (shown, listed) = (home.coven(&["show"]).ok().out, home.coven(&["ls"]).ok().out);
+        if shown.contains("shell: 70% of it") && listed.contains("fetch: 70% of it") {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{shown}{listed}");
+    }
+    let mut terminal = home.terminal(&["show", "--follow"]);
+    terminal.until_shows("shell: 70% of it");
+    home.write("go", "");
+    assert!(terminal.finish().success());
+}
+
+#[test]
+fn an_agent_without_a_terminal_is_shown_by_what_it_said() {
+    let home = Home::new();
+    home.run("  - {name: ask, type: agent, prompt: 'say hello there'}\n", &[]).ok();
+    let said = home.coven(&["show", "@/ask"]).ok().out;
+    assert!(said.contains("│ hello there\n") && !said.contains("{\"type\""), "{said}");
+    let json = home.coven(&["show", "@/ask", "--json"]).ok().json();
+    let entries = json["transcript"].as_array().unwrap();
+    assert!(entries.iter().any(|entry| entry["text"] == "hello there"), "{json:#}");
 }
 
 #[test]
@@ -90,7 +120,7 @@ fn names_that_are_almost_right_are_suggested() {
     ");
     assert_snapshot!(home.said(&["show", &format!("{name}/")]), @r"
     --- exit 2
-    error: invalid value 'NAME/' for '<NAME[/TASK]>': write NAME or NAME/TASK, such as brisk-otter/build.3
+    error: invalid value 'NAME/' for '[NAME[/TASK]]': write NAME or NAME/TASK, such as brisk-otter/build.3
 
     For more information, try '--help'.
     ");

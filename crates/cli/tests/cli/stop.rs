@@ -14,8 +14,8 @@ fn an_agent_is_ended_with_everything_it_started() {
         }
     }
     home.coven(&["stop", &task]).ok();
-    // Its task has failed, which is for a person to decide.
-    home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
+    // A session of one agent is over with it.
+    assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).code(1).out, "failed\n");
     assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["status"], "ERROR");
     home.coven(&["stop", &task]).code(1);
 }

@@ -16,6 +16,8 @@ fn scripts_learn_by_the_exit_code_how_it_stands() {
     ");
     assert_snapshot!(home.said(&["wait", &name, "--timeout", "50ms"]), @r"
     --- exit 124
+    NAME is blocked: look: Look at it.
+    To go on: coven approve NAME, or coven deny NAME
     error: the time is up
     hint: coven show NAME
     ");
@@ -23,7 +25,7 @@ fn scripts_learn_by_the_exit_code_how_it_stands() {
         home.coven(&["wait", &name, "--until", "blocked", "--json"]).code(3).json()["stands"],
         "blocked"
     );
-    home.coven(&["answer", &name, "abort"]).ok();
+    home.coven(&["answer", &name, "deny"]).ok();
     assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).code(1).out, "failed\n");
     assert_eq!(home.coven(&["wait", &name, "--until", "idle"]).code(1).out, "failed\n");
 }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use coven_api::task::{
     AttemptQuery, LogQuery, LogText, OutputQuery, TaskScreen, TaskTranscript, VerdictExplanation,
 };
+use coven_api::workflow::SessionOutputs;
 use coven_service::TaskOutput;
 use futures_util::stream;
 
@@ -44,6 +45,13 @@ pub(super) async fn log(
     Query(query): Query<LogQuery>,
 ) -> Answer<LogText> {
     Ok(Json(daemon.service.log(&id, &task, query).await?))
+}
+
+pub(super) async fn outputs(
+    State(daemon): State<Daemon>,
+    Path(id): Path<String>,
+) -> Answer<SessionOutputs> {
+    Ok(Json(daemon.service.outputs(&id).await?))
 }
 
 pub(super) async fn transcript(

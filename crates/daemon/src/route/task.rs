@@ -15,8 +15,7 @@ pub(super) async fn input(
     Path((id, task)): Path<(String, String)>,
     JsonBody(typing): JsonBody<TypeRequest>,
 ) -> Answer<TypeResponse> {
-    let delivered = daemon.service.input(&id, &task, typing, &caller.name()).await?;
-    Ok(Json(TypeResponse { delivered }))
+    Ok(Json(daemon.service.input(&id, &task, typing, &caller.name()).await?))
 }
 
 pub(super) async fn resize(

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use coven_api::ProblemCode;
-use coven_api::catalogue::{BaseDirQuery, CheckRequest};
+use coven_api::catalogue::{BaseDirQuery, CheckRequest, TextDiagnostic};
 
 use crate::support::{Home, code};
 
@@ -57,6 +57,49 @@ async fn a_definition_is_checked_without_being_run() {
         assert!(!check(nonsense).await.ok, "{nonsense:?}");
     }
     assert!(!home.base().join("made").exists());
+}
+
+/// Holds a definition against what its adapters can do, as `coven grimoire check` does.
+#[tokio::test]
+async fn a_definition_is_held_against_what_its_adapters_can_do() {
+    let home = Home::new();
+    let folder = home.config().join("adapters/limited");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = r#"{"schemaVersion": 1, "command": "no-such-program-anywhere", "modes": {"interactive": {}}}"#;
+    std::fs::write(folder.join("config.json"), config).unwrap();
+    let text = |more: &str| {
+        format!(
+            "name: limits\ndescription: x\nsteps:\n  - {{name: a, type: agent, adapter: limited, prompt: hi, mode: interactive{more}}}\n"
+        )
+    };
+    let grimoires = home.config().join("grimoires");
+    std::fs::create_dir_all(&grimoires).unwrap();
+    std::fs::write(grimoires.join("limits.yaml"), text(", permissions: all")).unwrap();
+    let daemon = home.daemon().await;
+    let check = |text: String| {
+        let check = CheckRequest { text, name: None, base_dir: None };
+        let client = daemon.client.clone();
+        async move { client.check(&check).await.unwrap() }
+    };
+    let refused = check(text(", permissions: all")).await;
+    let told = |found: &[TextDiagnostic]| {
+        let one = |found: &TextDiagnostic| {
+            format!("{}, line {}: {}", found.severity, found.line, found.message)
+        };
+        found.iter().map(one).collect::<Vec<_>>()
+    };
+    let expected = [
+        "warning, line 4: step `a`: the program `no-such-program-anywhere` of `limited` was not found",
+        "error, line 4: step `a`: the adapter `limited` does not say how to grant `all`",
+    ]
+    .map(str::to_owned);
+    assert_eq!((refused.ok, told(&refused.problems)), (false, expected.to_vec()), "{refused:?}");
+    assert!(refused.plan.is_some(), "what it would do is shown all the same");
+    let shown = daemon.client.grimoire("limits", &BaseDirQuery::default()).await.unwrap();
+    assert_eq!(told(&shown.problems), expected);
+    // A program may be there where the definition will run.
+    let warned = check(text("")).await;
+    assert_eq!((warned.ok, told(&warned.problems)), (true, expected[..1].to_vec()), "{warned:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! What waits for a person, decided over the wire: by what was seen, and once.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use coven_api::ProblemCode;
 use coven_api::intervention::{
     DecideRequest, InterventionItem, InterventionQuery, InterventionState,
@@ -22,6 +24,25 @@ async fn wants_to_touch(daemon: &Daemon<'_>) -> (String, InterventionItem) {
         .await;
     let asked = daemon.asked(started.id.as_str()).await;
     (started.id.to_string(), asked)
+}
+
+/// The name is the person's own, and what a repository says it is counts nothing.
+#[tokio::test]
+async fn a_decision_carries_the_name_that_its_person_has_in_git() {
+    let home = Home::new();
+    std::fs::write(home.path().join(".gitconfig"), "[user]\n\tname = Mira Doe\n").unwrap();
+    std::fs::create_dir(home.base().join(".git")).unwrap();
+    let other = "[user]\n\tname = Somebody Else\n";
+    std::fs::write(home.base().join(".git/config"), other).unwrap();
+    let daemon = home.daemon().await;
+    let (id, asked) = wants_to_touch(&daemon).await;
+    let approve = decision(InterventionChoice::Approve, &asked);
+    daemon.client.decide(&asked.intervention.id, &approve).await.unwrap();
+    let query = InterventionQuery { state: Some(InterventionState::Decided), workflow: Some(id) };
+    let past = daemon.client.interventions(&query).await.unwrap().interventions;
+    let uid = std::fs::metadata(home.path()).unwrap().uid();
+    let by = &past[0].decision.as_ref().unwrap().by;
+    assert_eq!(*by, format!("Mira Doe (uid {uid} via socket)"));
 }
 
 #[tokio::test]
@@ -54,7 +75,8 @@ async fn an_approval_is_listed_with_everything_and_approved_once() {
     let past = daemon.client.interventions(&query).await.unwrap().interventions;
     let told = past[0].decision.as_ref().unwrap();
     assert_eq!((told.choice, told.why.as_str()), (InterventionChoice::Approve, "because"));
-    assert_eq!(told.by, "tester via socket");
+    let uid = std::fs::metadata(home.path()).map(|data| data.uid()).unwrap();
+    assert_eq!(told.by, format!("tester (uid {uid} via socket)"));
 }
 
 #[tokio::test]

@@ -8,11 +8,13 @@
 )]
 
 mod auto;
+mod base_dirs;
 mod catalogue;
 mod chaos;
 mod devices;
 mod documents;
 mod events;
+mod grimoires;
 mod hooks;
 mod http;
 mod interventions;
@@ -20,6 +22,7 @@ mod lifecycle;
 mod limits;
 mod looking;
 mod page;
+mod quiet;
 mod restart;
 mod routes;
 mod schemathesis;
@@ -31,5 +34,6 @@ mod stream_sse;
 mod stream_support;
 mod support;
 mod tasks;
+mod team;
 mod trust;
 mod workflows;

@@ -16,7 +16,7 @@ mod terminals;
 use coven_api::task::{AttemptQuery, TaskScreen};
 use serde_json::json;
 
-use self::browser::Browser;
+pub(crate) use self::browser::Browser;
 use crate::support::{Daemon, Home};
 
 /// Asks once before it runs a command.
@@ -45,9 +45,9 @@ async fn opened(browser: &Browser) -> String {
 
 /// A home whose daemon keeps its port, as people set it who keep the page open, and runs many
 /// agents at once.
-fn home_with_port() -> Home {
+pub(crate) fn home_with_port(agents: usize) -> Home {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    home_with(&format!("port: {free}\nmaxAgents: 16\n"))
+    home_with(&format!("port: {free}\nmaxAgents: {agents}\n"))
 }
 
 fn home_with(config: &str) -> Home {
@@ -57,7 +57,7 @@ fn home_with(config: &str) -> Home {
 }
 
 /// A browser that signed in with a one-time code, as `coven ui` does.
-async fn signed_in(daemon: &Daemon<'_>) -> Browser {
+pub(crate) async fn signed_in(daemon: &Daemon<'_>) -> Browser {
     let browser = Browser::open(1440, 900).await;
     sign_in(&browser, daemon).await;
     browser

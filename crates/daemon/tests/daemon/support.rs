@@ -129,16 +129,25 @@ impl Home {
         self.daemon_as(self.command()).await
     }
 
-    pub(crate) async fn daemon_as(&self, mut command: Command) -> Daemon<'_> {
+    pub(crate) async fn daemon_as(&self, command: Command) -> Daemon<'_> {
+        let daemon = self.daemon_unless_refused(command).await;
+        daemon.unwrap_or_else(|| panic!("it ended: {}", self.stderr()))
+    }
+
+    /// As [`Self::daemon_as`], where a command may have started one meanwhile.
+    pub(crate) async fn daemon_unless_refused(&self, mut command: Command) -> Option<Daemon<'_>> {
         let mut child = command.spawn().unwrap();
+        let pid = child.id();
         let client = self.client();
-        until("the daemon answers", || {
-            assert!(child.try_wait().unwrap().is_none(), "it ended: {}", self.stderr());
+        let answers = until("the daemon answers", || {
+            let has_ended = child.try_wait().unwrap().is_some();
             let client = client.clone();
-            async move { client.version().await.ok() }
-        })
-        .await;
-        Daemon { home: self, child: Some(child), client }
+            async move {
+                let answers = client.version().await.is_ok_and(|version| version.pid == pid);
+                (answers || has_ended).then_some(answers)
+            }
+        });
+        answers.await.then_some(Daemon { home: self, child: Some(child), client })
     }
 
     /// Runs the daemon where it is expected to refuse, and gives what it says.

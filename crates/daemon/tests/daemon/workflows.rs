@@ -1,8 +1,9 @@
 //! Sessions over the wire: started, listed, looked at, cancelled, tried again, deleted.
 
 use coven_api::ProblemCode;
+use coven_api::intervention::DecideRequest;
 use coven_api::workflow::{ActionRequest, ListQuery, OneAgent, StartWorkflow};
-use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
+use coven_model::{AgentMode, InterventionChoice, TaskStatus, WorkflowStatus};
 use serde_json::{Map, json};
 
 use crate::support::{Home, code, problem};
@@ -39,6 +40,90 @@ async fn a_run_is_started_with_201_and_its_status_can_be_asked_for_until_it_is_d
     let tcp = daemon.tcp().await;
     assert_eq!(tcp.workflow(&started.name).await.unwrap().item.id, started.id);
     assert_eq!(tcp.workflow(&started.id.as_str()[..20]).await.unwrap().item.id, started.id);
+}
+
+/// The run cannot end before the test lets it, so whatever is answered before came while it ran.
+///
+/// Spec: GR.7.1
+#[tokio::test]
+async fn a_grimoire_is_started_by_name_with_input_and_answered_at_once_while_it_runs() {
+    let home = Home::new();
+    let grimoires = home.config().join("grimoires");
+    std::fs::create_dir_all(&grimoires).unwrap();
+    let text = "
+name: patient
+description: Waits for a file.
+inputs:
+  file: {description: What to wait for, required: true}
+  times: {type: number, default: 1}
+steps:
+  - {name: wait, type: script, command: 'until test -e ${input.file}; do sleep 0.05; done'}
+  - {name: tell, type: script, command: 'echo ${input.file} ${input.times}', output: told}
+";
+    std::fs::write(grimoires.join("patient.yaml"), text).unwrap();
+    let daemon = home.daemon().await;
+    let body = json!({
+        "grimoire": "patient",
+        "input": {"file": "go", "times": 3},
+        "baseDir": home.base(),
+        "env": home.env(),
+    });
+    let response = daemon.raw("POST", "/workflows").json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    let started: coven_api::workflow::StartedSession = response.json().await.unwrap();
+    let id = started.id.as_str();
+    // The id can be used in the very next request, of every kind.
+    let first = daemon.client.workflow(id).await.unwrap();
+    assert!(!first.item.status.is_final() && first.live, "{:?}", first.item.status);
+    assert_eq!(first.session.workflow, "patient");
+    assert_eq!(first.session.variables["input"]["times"], 3);
+    let events = daemon.raw("GET", &format!("/workflows/{id}/events?after=0")).send().await;
+    assert_eq!(events.unwrap().status(), 200);
+    let running = daemon.see(id, |run| run.session.current_step.as_deref() == Some("wait")).await;
+    assert_eq!(running.item.status, WorkflowStatus::Running);
+    std::fs::write(home.base().join("go"), "").unwrap();
+    let done = daemon.ends(id, WorkflowStatus::Completed).await;
+    assert_eq!(done.session.variables["told"], "go 3");
+}
+
+/// Spec: GR.7.2
+#[tokio::test]
+async fn a_run_tells_its_step_its_variables_and_its_errors_while_blocked_and_when_failed() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let text = "
+name: stuck
+description: Blocks, then fails.
+steps:
+  - {name: first, type: script, command: 'echo one', output: made}
+  - {name: check, type: gate, command: 'echo the roof leaks >&2; test -e mended', message: Mend it.}
+  - {name: agent, type: agent, adapter: demo, prompt: fail the model is away}
+";
+    let id = daemon.start(&daemon.definition(text)).await.id.to_string();
+    let asked = daemon.asked(&id).await;
+    let blocked = daemon.client.workflow(&id).await.unwrap();
+    assert_eq!(blocked.item.status, WorkflowStatus::Blocked);
+    assert_eq!(blocked.session.current_step.as_deref(), Some("check"));
+    assert_eq!(blocked.session.current_stage_index, 1);
+    assert_eq!(blocked.session.variables["made"], "one");
+    assert_eq!(blocked.interventions.len(), 1);
+    assert_eq!(blocked.interventions[0].id, asked.intervention.id);
+    let reason = &blocked.interventions[0].reason;
+    for part in ["Mend it.", "exit code 1", "the roof leaks"] {
+        assert!(reason.contains(part), "{part} in {reason}");
+    }
+
+    std::fs::write(home.base().join("mended"), "").unwrap();
+    let retry = DecideRequest::new(InterventionChoice::Retry, asked.intervention.digest.clone());
+    daemon.client.decide(&asked.intervention.id, &retry).await.unwrap();
+    let failed = daemon.ends(&id, WorkflowStatus::Failed).await;
+    assert_eq!(failed.session.current_step.as_deref(), Some("agent"));
+    assert_eq!(failed.session.current_stage_index, 2);
+    assert_eq!(failed.session.variables["made"], "one");
+    let errors = &failed.session.errors;
+    assert_eq!((errors.len(), errors[0].step.as_str()), (1, "agent"), "{errors:#?}");
+    assert!(errors[0].error.contains("the model is away"), "{errors:#?}");
+    assert!(failed.interventions.is_empty());
 }
 
 /// Spec: GR.7.3

@@ -21,6 +21,7 @@ struct Play {
     printed: String,
     /// Everything else that was to be done, in order.
     actions: Vec<TuiAction>,
+    written: Vec<TranscriptLine>,
 }
 
 impl Play {
@@ -38,8 +39,13 @@ impl Play {
 
     fn resumed(options: &Options, prompt: Option<&str>, session: DemoSession) -> Self {
         let tui = AgentTui::new(options, session, TuiSize { columns: 60, rows: 20 });
-        let mut play =
-            Self { tui, now: Duration::ZERO, printed: String::new(), actions: Vec::new() };
+        let mut play = Self {
+            tui,
+            now: Duration::ZERO,
+            printed: String::new(),
+            actions: Vec::new(),
+            written: Vec::new(),
+        };
         play.tui.start("Banner", prompt.map(|text| PromptTask::new(text.to_owned())), play.now);
         play.collect();
         play
@@ -49,6 +55,7 @@ impl Play {
         for action in self.tui.actions() {
             match action {
                 TuiAction::Print(bytes) => self.printed.push_str(&String::from_utf8_lossy(&bytes)),
+                TuiAction::WriteDown(line) => self.written.push(line),
                 action => self.actions.push(action),
             }
         }

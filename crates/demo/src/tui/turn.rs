@@ -10,6 +10,7 @@ use crate::job::ToolOutcome;
 use crate::permission::ToolPermission;
 use crate::reply;
 use crate::script::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse, TurnScript};
+use crate::session::TranscriptLine;
 use crate::task::PromptTask;
 
 /// How many lines of what a command printed are shown.
@@ -27,8 +28,8 @@ pub(super) struct TuiTurn {
     pub(super) activity: TurnActivity,
     /// When the spinner turns.
     spin_at: Duration,
-    /// Whether the agent has said or done something.
-    spoke: bool,
+    /// What it has said since it last did something.
+    said: Vec<String>,
 }
 
 /// What a turn is busy with.
@@ -58,13 +59,14 @@ impl TuiTurn {
 impl AgentTui {
     pub(super) fn begin(&mut self, task: PromptTask, now: Duration) {
         self.blocks.push(ConversationBlock::new(LineStyle::Bold, "> ", &task.prompt));
+        self.actions.push(TuiAction::WriteDown(TranscriptLine::Prompt(task.prompt.clone())));
         self.mode = TuiMode::Turn(TuiTurn {
             prompt: task.prompt,
             program: task.program,
             started: now,
             activity: TurnActivity::Thinking { until: Some(now + self.delay) },
             spin_at: now + SPINNER_INTERVAL,
-            spoke: false,
+            said: Vec::new(),
         });
     }
 
@@ -85,12 +87,6 @@ impl AgentTui {
     fn advance(&mut self, now: Duration) {
         while let TuiMode::Turn(turn) = &mut self.mode {
             let directive = turn.program.next();
-            if let Some(
-                ScriptDirective::Say(_) | ScriptDirective::Json(_) | ScriptDirective::Echo,
-            ) = directive
-            {
-                turn.spoke = true;
-            }
             match directive {
                 Some(ScriptDirective::Echo) => {
                     let answer = reply::echo(&turn.prompt, &self.session.prompts);
@@ -127,7 +123,7 @@ impl AgentTui {
                 Some(ScriptDirective::End(end)) => return self.end_process(end, now),
                 Some(ScriptDirective::Repeat(_)) => {}
                 None => {
-                    if !turn.spoke {
+                    if turn.said.is_empty() {
                         self.say(reply::DONE);
                     }
                     return self.end_turn(TuiStatus::Done, now);
@@ -137,6 +133,9 @@ impl AgentTui {
     }
 
     fn say(&mut self, text: &str) {
+        if let TuiMode::Turn(turn) = &mut self.mode {
+            turn.said.push(text.to_owned());
+        }
         self.blocks.push(ConversationBlock::new(LineStyle::Plain, "● ", text));
     }
 
@@ -179,7 +178,6 @@ impl AgentTui {
     pub(super) fn effect_done(&mut self, outcome: &ToolOutcome, now: Duration) {
         let TuiMode::Turn(turn) = &mut self.mode else { return };
         let TurnActivity::Doing(deed) = &turn.activity else { return };
-        turn.spoke = true;
         match deed {
             TuiEffect::Tool(_) => {
                 let style = if outcome.ok { LineStyle::Plain } else { LineStyle::Alarm };
@@ -188,6 +186,7 @@ impl AgentTui {
                     "  └ ",
                     &shortened(&outcome.output),
                 ));
+                turn.said.clear();
                 // The model hears of it, and thinks.
                 self.start_thinking(Some(now + self.delay));
             }
@@ -206,9 +205,6 @@ impl AgentTui {
     /// A person has answered. Even if the next question is the same, the turn goes on in between,
     /// and everyone can see it.
     pub(super) fn answered(&mut self, answer: DialogAnswer, now: Duration) {
-        if let TuiMode::Turn(turn) = &mut self.mode {
-            turn.spoke = true;
-        }
         match answer {
             DialogAnswer::Yes(tool) => return self.perform(TuiEffect::Tool(tool)),
             DialogAnswer::Always(tool) => {
@@ -242,6 +238,10 @@ impl AgentTui {
     fn end_turn(&mut self, status: TuiStatus, now: Duration) {
         let TuiMode::Turn(turn) = &self.mode else { return };
         let prompt = turn.prompt.clone();
+        if status == TuiStatus::Done {
+            let answer = TranscriptLine::Answer(turn.said.join("\n\n"));
+            self.actions.push(TuiAction::WriteDown(answer));
+        }
         self.keep(&prompt);
         self.mode = TuiMode::Idle(status);
         if let Some(prompt) = self.queued.pop_front() {

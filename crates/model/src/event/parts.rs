@@ -32,8 +32,25 @@ pub struct SessionCreated {
     /// How every question of the run is answered, if it was started with automatic answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoAnswer>,
+    /// The event that started it, if its grimoire's trigger did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<SessionCause>,
     /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
+}
+
+/// The event that made the trigger of a grimoire start a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionCause {
+    /// The type of the event, such as `workflow.completed`.
+    pub event: String,
+    /// The session whose event it was; nothing for one that was posted from outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The name of that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// A job that was asked for.

@@ -77,6 +77,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         goal: None,
         base_dir: None,
         auto: None,
+        cause: None,
     };
     let mut inputs =
         VecDeque::from([SessionInput::Create(Box::new(creation)), SessionInput::Begin]);

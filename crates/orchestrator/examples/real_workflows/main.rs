@@ -14,9 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use coven_adapters::{Options as AdapterOptions, default_registry};
 use coven_model::event::{LoopVerdict, SessionEvent};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
 use coven_orchestrator::{Orchestrator, PublishedEvent};
+use coven_testkit::model::{DATA, ModelScene};
 use coven_testkit::namespace as left;
 use coven_testkit::real_cli::Cli;
 use project::Project;
@@ -49,7 +51,7 @@ fn main() -> ExitCode {
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
     for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         let mut rows = Vec::new();
-        for workflow in [Workflow::ReviewLoop, Workflow::ImplementBead] {
+        for workflow in Workflow::ALL {
             let found = Project::new(cli, &installed, &holder);
             let (result, text) = match found {
                 Ok(project) => reactor.block_on(row(&project, workflow, &evidence)),
@@ -65,13 +67,18 @@ fn main() -> ExitCode {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Workflow {
+    /// One step on a terminal that must answer with JSON.
+    Answer,
     ReviewLoop,
     ImplementBead,
 }
 
 impl Workflow {
+    const ALL: [Self; 3] = [Self::Answer, Self::ReviewLoop, Self::ImplementBead];
+
     fn name(self) -> &'static str {
         match self {
+            Self::Answer => "json on a terminal",
             Self::ReviewLoop => "review-loop",
             Self::ImplementBead => "implement-bead",
         }
@@ -80,6 +87,7 @@ impl Workflow {
     /// How many times an agent that may change the work runs the tool.
     fn runs(self) -> usize {
         match self {
+            Self::Answer => 0,
             Self::ReviewLoop => 2,
             Self::ImplementBead => 3,
         }
@@ -88,6 +96,7 @@ impl Workflow {
     fn input(self, project: &Project) -> std::io::Result<Value> {
         let adapter = project.cli.name();
         Ok(match self {
+            Self::Answer => json!({}),
             Self::ReviewLoop => {
                 project.change()?;
                 json!({"base": "main", "focus": project::TASK, "adapter": adapter})
@@ -150,7 +159,10 @@ fn nothing_left(before: &std::collections::BTreeSet<u32>) -> Result<(), String> 
 /// Runs a workflow to its end, and looks at what came of it: the verdicts, what the tool left in
 /// the project, what reached the model, and the bead.
 async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow) -> Found {
-    let new = project.session(workflow.name(), &workflow.input(project)?);
+    let new = match workflow {
+        Workflow::Answer => project.definition(&answer_step(project)),
+        _ => project.session(workflow.name(), &workflow.input(project)?),
+    };
     let commit = project.head()?;
     let id = orchestrator.execute_workflow(new).await?;
     let controller = orchestrator.controller(&id).ok_or("the session is not live")?;
@@ -168,6 +180,9 @@ async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow)
             controller.wait(false).await;
         }
         return Err(format!("it is {status}: {:?} {asked:?}", view.errors).into());
+    }
+    if workflow == Workflow::Answer {
+        return answered(project, &view.variables["said"]);
     }
     let verdicts = verdicts(orchestrator, &id).await?;
     if verdicts != [LoopVerdict::Actionable, LoopVerdict::Done] {
@@ -197,6 +212,34 @@ async fn run(project: &Project, orchestrator: &Orchestrator, workflow: Workflow)
         note += "; the bead is closed";
     }
     Ok(note)
+}
+
+/// A step on a terminal whose output must be JSON, where the CLI can be read so far.
+fn answer_step(project: &Project) -> String {
+    let expect = if reads_answers(project.cli) { "json" } else { "text" };
+    format!(
+        "name: answer\ndescription: A row.\nsteps:\n  - {{name: one, type: agent, adapter: {}, mode: \
+         interactive, prompt: {} please, output: said, expect: {expect}}}\n",
+        project.cli.name(),
+        ModelScene::Data,
+    )
+}
+
+fn reads_answers(cli: Cli) -> bool {
+    let config = default_registry().create(cli.name(), AdapterOptions::default());
+    config.is_ok_and(|adapter| adapter.config().answer.is_some())
+}
+
+/// The output is exactly what the model said.
+fn answered(project: &Project, said: &Value) -> Found {
+    let wanted: Value = serde_json::from_str(DATA)?;
+    if !reads_answers(project.cli) {
+        return Ok("its output is all that its screen shows".to_owned());
+    }
+    if *said != wanted {
+        return Err(format!("its output is {said}").into());
+    }
+    Ok("its output is the JSON that the model said, to the letter".to_owned())
 }
 
 /// How many tasks are no agents: those of the steps that are scripts and gates.

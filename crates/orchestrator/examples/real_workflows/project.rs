@@ -114,6 +114,15 @@ impl Project {
     }
 
     pub(crate) fn session(&self, grimoire: &str, input: &Value) -> NewSession {
+        let input = input.as_object().cloned().unwrap_or_default();
+        NewSession { env: self.env(), input, ..NewSession::of_grimoire(grimoire) }
+    }
+
+    pub(crate) fn definition(&self, text: &str) -> NewSession {
+        NewSession { env: self.env(), ..NewSession::of_definition("row.yaml", text) }
+    }
+
+    fn env(&self) -> BTreeMap<OsString, OsString> {
         let mut path =
             OsString::from(self.installed.join(self.cli.name()).join("node_modules/.bin"));
         let node = self.installed.join("node/node_modules/node/bin");
@@ -132,7 +141,6 @@ impl Project {
         for (name, value) in self.cli.env(&self.server.url(), Home::Settled) {
             env.insert(name.into(), value.into());
         }
-        let input = input.as_object().cloned().unwrap_or_default();
-        NewSession { env, input, ..NewSession::of_grimoire(grimoire) }
+        env
     }
 }

@@ -1,6 +1,7 @@
 //! From a question of an agent to a decision, and from a decision to keys.
 
 use coven_adapters::AgentAdapter;
+use coven_adapters::config::Config;
 use coven_model::event::InterventionDecision;
 use coven_model::{HandlerName, InterventionChoice};
 use coven_policy::{AgentAutomation, AgentQuestion, EffectivePolicies};
@@ -15,8 +16,9 @@ pub(super) fn decide(
     automation: Option<&AgentAutomation>,
     question: &coven_runner::ScreenQuestion,
 ) -> QuestionRuling {
-    // What is known of no program, only of all of them, is for a person.
-    if policies.unreadable || question.is_generic() {
+    // What is known of no program, only of all of them, is for a person, and so is a secret: an
+    // Enter there would submit an empty one.
+    if policies.unreadable || question.is_generic() || question.action.secret {
         return QuestionRuling::AskPerson;
     }
     match decision(policies, adapter, automation, question) {
@@ -46,7 +48,28 @@ fn decision(
     }
     // What is not on the screen was not seen, and handlers press keys for what is.
     let automation = automation.filter(|_| !question.action.truncated)?;
-    automation.resolve(&asked).to_decision()
+    let decision = automation.resolve(&asked).to_decision()?;
+    answers_dialog(adapter.config(), &question.rule, &decision).then_some(decision)
+}
+
+/// Whether a handler presses what the adapter says about a dialog, where it does. The same key that
+/// approves a command may mean more there, or end the program; and a dialog that a person is told
+/// what to do about, such as a login, is for a person.
+fn answers_dialog(config: &Config, rule: &str, decision: &InterventionDecision) -> bool {
+    let Some(dialog) = config.dialog(rule) else { return true };
+    if dialog.help.is_some() {
+        return false;
+    }
+    let (AnswerAction::Keys(pressed) | AnswerAction::Exact(pressed)) = recorded_action(decision)
+    else {
+        return true;
+    };
+    let names = match decision.choice {
+        InterventionChoice::Deny => ["deny", "decline"],
+        _ => ["approve", "accept"],
+    };
+    let mut answers = names.iter().filter_map(|name| dialog.answers.get(*name));
+    dialog.answers.is_empty() || answers.any(|keys| coven_adapters::adapter::keys(keys) == pressed)
 }
 
 /// How a decision is carried out on a terminal.
@@ -84,7 +107,75 @@ fn recorded_action(decision: &InterventionDecision) -> AnswerAction {
         return AnswerAction::Entry { id: id.clone(), text: decision.text.clone() };
     }
     match (decision.choice, &decision.text) {
+        (InterventionChoice::Answer, Some(text)) if text.is_empty() => keys(&["Enter"]),
         (InterventionChoice::Answer, Some(text)) => AnswerAction::Text(text.clone()),
         (choice, _) => AnswerAction::Choose(choice),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_adapters::{Options, default_registry};
+    use coven_model::{AskedAction, AwaitingKind, ContentDigest};
+    use coven_runner::ScreenQuestion;
+
+    use super::*;
+
+    /// What the handlers of a built-in adapter do about a question.
+    fn ruling(kind: &str, rule: &str, change: impl FnOnce(&mut ScreenQuestion)) -> QuestionRuling {
+        let adapter = default_registry().create(kind, Options::default()).unwrap();
+        let mut question = ScreenQuestion {
+            kind: AwaitingKind::Approval,
+            rule: rule.to_owned(),
+            dialog: None,
+            help: None,
+            repeated: false,
+            excerpt: vec!["Run it? (y/n)".to_owned()],
+            action: AskedAction::default(),
+            digest: ContentDigest::of_bytes(b"Run it?"),
+        };
+        change(&mut question);
+        let automation = AgentAutomation::new(adapter.auto_policy().unwrap());
+        decide(&EffectivePolicies::default(), &*adapter, Some(&automation), &question)
+    }
+
+    /// Spec: C0.14.1, C0.14.2
+    #[test]
+    fn handlers_answer_nothing_that_is_cut_off_generic_or_secret() {
+        for kind in ["aider", "claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"] {
+            let is_decided = |ruling| matches!(ruling, QuestionRuling::Decided(_));
+            assert!(is_decided(ruling(kind, "interaction_approval", |_| {})), "{kind}");
+            let cut = ruling(kind, "interaction_approval", |asked| asked.action.truncated = true);
+            assert!(!is_decided(cut), "{kind} answers what it cannot see");
+            assert!(!is_decided(ruling(kind, "generic:menu", |_| {})), "{kind} answers any menu");
+            let secret = ruling(kind, "dialog:api-key", |asked| {
+                asked.kind = AwaitingKind::Dialog;
+                asked.dialog = Some("api-key".to_owned());
+                asked.action.secret = true;
+            });
+            assert!(!is_decided(secret), "{kind} presses keys where a secret is typed");
+        }
+    }
+
+    /// Claude's first entry of a plan would also switch to auto mode, and that of its warning before
+    /// everything is allowed ends the program.
+    ///
+    /// Spec: C0.14.2
+    #[test]
+    fn handlers_press_in_a_dialog_only_what_its_adapter_says() {
+        let dialog = |kind: &str, name: &str, question: AwaitingKind| {
+            ruling(kind, &format!("dialog:{name}"), |asked| {
+                asked.kind = question;
+                asked.dialog = Some(name.to_owned());
+            })
+        };
+        let plan = dialog("claude", "plan", AwaitingKind::Approval);
+        assert_eq!(plan, QuestionRuling::Undecided);
+        let bypass = dialog("claude", "bypass-permissions", AwaitingKind::Dialog);
+        assert_eq!(bypass, QuestionRuling::Undecided);
+        let trust = dialog("gemini", "trust", AwaitingKind::Dialog);
+        assert!(matches!(trust, QuestionRuling::Decided(_)), "{trust:?}");
+        let login = dialog("gemini", "auth-method", AwaitingKind::Dialog);
+        assert_eq!(login, QuestionRuling::Undecided);
     }
 }

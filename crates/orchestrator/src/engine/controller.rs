@@ -20,7 +20,9 @@ use crate::event::{EventSubscription, FeedEvent};
 use crate::feed::Feed;
 use crate::orchestrator::TriggerStarter;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
-use crate::state::{Environment, JournalWriter, SessionManager, WeakFiles, WorkflowSession};
+use crate::state::{
+    Environment, JournalWriter, SessionManager, StorageProblems, WeakFiles, WorkflowSession,
+};
 use coven_folder::best_effort;
 
 /// How many messages may wait for a session.
@@ -32,6 +34,9 @@ const MAX_EVENT_LAG: usize = 1024;
 /// How long a request waits for a disk that takes nothing, before it is told so. What it asked for
 /// happens when the disk takes it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a request to cancel waits for that: it is accepted all the same.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a request waits for a session whose disk does not answer at all. Longer than any disk
 /// that works takes.
@@ -97,7 +102,7 @@ pub struct SessionController {
     /// The status of the run once everything that follows from it is done.
     settled: watch::Receiver<WorkflowStatus>,
     /// Why nothing can be written down at the moment.
-    storage_problem: watch::Receiver<Option<String>>,
+    storage_problem: watch::Receiver<StorageProblems>,
 }
 
 impl SessionController {
@@ -116,7 +121,7 @@ impl SessionController {
         // opened.
         let snapshot = watch::Sender::new(Arc::new(SessionSnapshot::new(&session, jobs.clone())));
         let settled = watch::Sender::new(session.status());
-        let storage_problem = watch::Sender::new(None);
+        let storage_problem = watch::Sender::new(StorageProblems::default());
         let controller = Self {
             id: session.id().clone(),
             requests,
@@ -157,6 +162,12 @@ impl SessionController {
         self.snapshot.borrow().status()
     }
 
+    /// Whether the session is neither over nor waiting to be told to begin.
+    pub fn is_under_way(&self) -> bool {
+        let status = self.status();
+        !status.is_final() && (self.begins || status != WorkflowStatus::Pending)
+    }
+
     /// Waits until the session is over, or blocked if that is asked for.
     pub async fn wait(&self, or_blocked: bool) -> WorkflowStatus {
         let mut settled = self.settled.clone();
@@ -190,7 +201,7 @@ impl SessionController {
         let has_begun = |status: &WorkflowStatus| *status != WorkflowStatus::Pending;
         tokio::select! {
             begun = settled.wait_for(has_begun) => drop(begun),
-            _ = self.storage_fails() => {}
+            () = self.waits_for_disk() => {}
         }
     }
 
@@ -215,11 +226,27 @@ impl SessionController {
         answer.await.map_err(|_| RequestError::Closing)
     }
 
+    /// Why nothing can be recorded at the moment; nothing if it can.
+    pub fn storage_problem(&self) -> Option<String> {
+        self.storage_problem.borrow().any().cloned()
+    }
+
+    /// Comes back as soon as nothing can be recorded.
+    async fn waits_for_disk(&self) {
+        let mut problem = self.storage_problem.clone();
+        if problem.wait_for(|problems| problems.any().is_some()).await.is_err() {
+            // The actor is gone, which other channels tell.
+            std::future::pending::<()>().await;
+        }
+    }
+
     pub(crate) async fn input(&self, input: SessionInput) -> Result<(), RequestError> {
+        let is_cancel = matches!(input, SessionInput::Cancel { .. });
+        let wait_time = if is_cancel { CANCEL_TIMEOUT } else { WRITE_TIMEOUT };
         let asked = self.request(|reply| SessionRequest::Input(Box::new(input), reply));
         tokio::select! {
             answered = asked => Ok(answered??),
-            problem = self.storage_fails() => Err(RequestError::NotWritten { problem }),
+            problem = self.storage_fails(wait_time) => Err(RequestError::NotWritten { problem }),
             () = tokio::time::sleep(HANG_TIMEOUT) => {
                 let problem = "its disk has not answered for 10 seconds".to_owned();
                 Err(RequestError::NotWritten { problem })
@@ -228,16 +255,17 @@ impl SessionController {
     }
 
     /// Comes back when nothing could be written down for a while, with the reason.
-    async fn storage_fails(&self) -> String {
+    async fn storage_fails(&self, wait_time: Duration) -> String {
         let mut problem = self.storage_problem.clone();
         loop {
-            if problem.wait_for(Option::is_some).await.is_err() {
+            if problem.wait_for(|problems| problems.session().is_some()).await.is_err() {
                 // The actor is gone, which the request to it hears.
                 return std::future::pending().await;
             }
-            let over = tokio::time::timeout(WRITE_TIMEOUT, problem.wait_for(Option::is_none));
+            let is_over = |problems: &StorageProblems| problems.session().is_none();
+            let over = tokio::time::timeout(wait_time, problem.wait_for(is_over));
             if over.await.is_err()
-                && let Some(problem) = self.storage_problem.borrow().clone()
+                && let Some(problem) = self.storage_problem.borrow().session().cloned()
             {
                 return problem;
             }

@@ -66,7 +66,9 @@ impl WorkflowExecutor {
         let holders = HolderDomain::new(options.program.clone()).with_registry(registry);
         domains.register(Arc::new(holders));
         let shared = ExecutorContext {
-            registry: RwLock::new(Arc::new(AdapterRegistry::new(options.adapter_folders()))),
+            registry: RwLock::new(Arc::new(
+                options.adapters.with_folders(options.adapter_folders()),
+            )),
             policies: RwLock::new(Arc::new(options.policies.clone())),
             policy_refresh: options.policy_refresh.clone(),
             automation: options.automation.clone(),
@@ -135,8 +137,8 @@ impl WorkflowExecutor {
 
     /// Other folders of adapters, from the next start of a job on.
     pub(crate) fn set_adapters(&self, folders: AdapterFolders) {
-        let registry = Arc::new(AdapterRegistry::new(folders));
-        *self.shared.registry.write() = registry;
+        let mut registry = self.shared.registry.write();
+        *registry = Arc::new(registry.with_folders(folders));
     }
 
     /// Other policies, from the next question of an agent on.
@@ -176,8 +178,9 @@ impl WorkflowExecutor {
         attempt: Result<Attempt, FileError>,
         job: AttemptId,
         reports: mpsc::Sender<SessionInput>,
+        live: LivePublisher,
     ) -> JobHandle {
-        RunningJob::end(attempt, job, reports)
+        RunningJob::end(attempt, job, reports, live)
     }
 }
 

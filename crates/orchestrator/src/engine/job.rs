@@ -5,11 +5,15 @@ mod begin;
 mod confined;
 mod conversation;
 mod follow;
+mod live;
 mod log;
 mod once;
 mod picture;
 mod private_home;
+mod recorded;
+mod runner_slot;
 mod secrets;
+mod written_answer;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,28 +21,29 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use coven_model::event::AttemptPlace;
-use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding, SessionId};
+use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding};
 use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
 use coven_workflow::SessionInput;
 use coven_workflow::command::{AgentAnswer, OrderedText};
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
 use self::log::{JobLog, LogWriter};
 use super::admission::{NoSlot, SlotRequest};
 use super::executor::{JobFolders, WorkflowExecutor};
-use crate::event::{FeedEvent, LiveEvent, PublishedEvent};
-use crate::feed::Feed;
-use crate::state::Clock;
 use crate::state::blocking::blocking;
 use begin::{BegunJob, FoundJob, NotBegun};
 pub(crate) use conversation::EarlierAttempt;
 use coven_folder::best_effort;
+pub(crate) use live::LivePublisher;
+use once::EarlierInputs;
+use recorded::recorded;
+pub(crate) use runner_slot::RunnerSlot;
+use written_answer::TurnProgress;
 
 /// How long a runner may take to stop its process when the job that follows it has failed. After
 /// that the process is ended from outside.
@@ -52,42 +57,6 @@ const LOST_REASON: &str = "its process is gone, and nobody saw how it ended";
 
 /// How many orders may wait for a job.
 const ORDER_CAPACITY: usize = 64;
-
-/// Publishes what a job does live. It never passes the session's actor, so a flood of output delays
-/// no decision.
-#[derive(Clone, Debug)]
-pub(crate) struct LivePublisher {
-    pub(crate) session: SessionId,
-    pub(crate) feed: Feed,
-    /// Does not keep the session's broadcast open.
-    pub(crate) events: broadcast::WeakSender<FeedEvent>,
-    pub(crate) clock: Clock,
-}
-
-impl LivePublisher {
-    fn publish(&self, live: LiveEvent) {
-        let published = PublishedEvent::Live(live);
-        let envelope = self.feed.tell(&self.session, self.clock.now(), published);
-        if let Some(events) = self.events.upgrade() {
-            // A session without subscribers is fine.
-            drop(events.send(envelope));
-        }
-    }
-}
-
-/// Where a job shows its process while it is followed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RunnerSlot(Arc<Mutex<Option<Runner>>>);
-
-impl RunnerSlot {
-    pub(crate) fn get(&self) -> Option<Runner> {
-        self.0.lock().clone()
-    }
-
-    fn set(&self, runner: Option<Runner>) {
-        *self.0.lock() = runner;
-    }
-}
 
 /// What a session orders.
 #[derive(Debug)]
@@ -153,6 +122,8 @@ pub(crate) struct RunningJob {
     sending: JoinSet<()>,
     /// The texts that were ordered, by number and try.
     ordered: HashSet<(u32, u32)>,
+    earlier_inputs: EarlierInputs,
+    turn: TurnProgress,
     log: JobLog,
 }
 
@@ -187,14 +158,14 @@ pub(crate) struct JobDetails {
 }
 
 impl JobDetails {
-    /// The outcome of the job, written down. One that was written down before counts.
-    fn settle(&self, outcome: JobOutcome) -> JobOutcome {
+    /// The outcome of the job with everything that belongs to it, to be written down.
+    fn complete(&self, outcome: JobOutcome) -> JobOutcome {
         let outcome = self.without_secrets(self.with_conversation(outcome));
         let outcome = self.with_touched(outcome);
         if let Ok(adapter) = self.adapter() {
             self.leave_private_home(&*adapter);
         }
-        self.attempt.decide(&outcome).unwrap_or(outcome)
+        outcome
     }
 
     /// The folder of its session, where people and agents read.
@@ -278,10 +249,12 @@ impl RunningJob {
                         seen: 0,
                         sending: JoinSet::new(),
                         ordered: HashSet::new(),
+                        earlier_inputs: EarlierInputs::default(),
+                        turn: TurnProgress::default(),
                         log,
                     };
                     if let Err(message) = catch_panic(job.run(is_new, &mut receiver)).await {
-                        job.fail(&message).await;
+                        job.fail(&message, &mut receiver).await;
                     }
                 }
                 Err(error) => {
@@ -298,15 +271,21 @@ impl RunningJob {
         attempt: Result<Attempt, FileError>,
         job: AttemptId,
         reports: mpsc::Sender<SessionInput>,
+        live: LivePublisher,
     ) -> JobHandle {
-        let (orders, _) = mpsc::channel(1);
+        let (orders, mut receiver) = mpsc::channel(1);
         let task = tokio::spawn(async move {
-            let ended = blocking(move || match attempt {
-                Ok(attempt) => end_from_disk(&attempt, stopped_outcome()),
-                Err(error) => failed(ProcessEnding::Stopped, error.to_string()),
-            });
-            let outcome = ended.await;
-            tell(&reports, SessionInput::Ended { job, outcome: Box::new(outcome) }).await;
+            let outcome = match attempt {
+                Ok(attempt) => {
+                    let folder = attempt.clone();
+                    blocking(move || end_from_disk(&folder)).await;
+                    recorded((&job, &attempt), stopped_outcome(), &live, &mut receiver).await
+                }
+                Err(error) => Some(failed(ProcessEnding::Stopped, error.to_string())),
+            };
+            if let Some(outcome) = outcome.map(Box::new) {
+                tell(&reports, SessionInput::Ended { job, outcome }).await;
+            }
         });
         JobHandle { orders, runner: RunnerSlot::default(), task }
     }
@@ -322,7 +301,7 @@ impl RunningJob {
             let details = self.details.clone();
             match blocking(move || details.found()).await {
                 FoundJob::Ended(outcome) => return self.ended(*outcome).await,
-                FoundJob::Stopped => return self.decide_end(stopped_outcome()).await,
+                FoundJob::Stopped => return self.decide_end(stopped_outcome(), orders).await,
                 FoundJob::Started => true,
                 FoundJob::New => false,
                 FoundJob::Lost => return self.lost().await,
@@ -332,23 +311,24 @@ impl RunningJob {
             self.slot.iter().for_each(SlotRequest::adopt);
         }
         self.slot.iter_mut().for_each(SlotRequest::is_looked_at);
+        let mut early = Vec::new();
         if !started && let Some(slot) = &mut self.slot {
             tokio::select! {
                 granted = slot.granted() => match granted {
                     Ok(()) => {}
                     Err(NoSlot::Closed) => return,
                     Err(NoSlot::Refused(error)) => {
-                        return self.decide_end(failed(ProcessEnding::NotStarted, error)).await;
+                        return self.decide_end(failed(ProcessEnding::NotStarted, error), orders).await;
                     }
                 },
-                stopped = stopped(orders) => {
+                stopped = stopped(orders, &mut early) => {
                     if !stopped {
                         return;
                     }
                     let details = self.details.clone();
                     blocking(move || details.mark_killed()).await;
                     let outcome = failed(ProcessEnding::Stopped, "it was stopped before it began".to_owned());
-                    return self.decide_end(outcome).await;
+                    return self.decide_end(outcome, orders).await;
                 }
             }
         }
@@ -362,10 +342,10 @@ impl RunningJob {
                 if let Some(confinement) = confinement.map(Box::new) {
                     self.tell(SessionInput::Confined { job: self.id(), confinement }).await;
                 }
-                self.follow(runner, &adapter, orders).await;
+                self.follow(runner, &adapter, orders, early).await;
             }
             Err(NotBegun::Lost) => self.lost().await,
-            Err(NotBegun::Ended(outcome)) => self.decide_end(*outcome).await,
+            Err(NotBegun::Ended(outcome)) => self.decide_end(*outcome, orders).await,
         }
     }
 
@@ -384,15 +364,25 @@ impl RunningJob {
     }
 
     /// Writes the outcome down, then tells it. One that was written down before counts.
-    async fn decide_end(&mut self, outcome: JobOutcome) {
+    async fn decide_end(&mut self, outcome: JobOutcome, orders: &mut mpsc::Receiver<JobOrder>) {
         let details = self.details.clone();
-        let outcome = blocking(move || details.settle(outcome)).await;
-        self.ended(outcome).await;
+        let outcome = blocking(move || details.complete(outcome)).await;
+        self.end_with(outcome, orders).await;
+    }
+
+    /// Tells an outcome once it is written down. If the session lets go before that, the next
+    /// process finds out how the job ended.
+    async fn end_with(&mut self, outcome: JobOutcome, orders: &mut mpsc::Receiver<JobOrder>) {
+        let job = self.id();
+        let attempt = (&job, &self.details.attempt);
+        if let Some(outcome) = recorded(attempt, outcome, &self.live, orders).await {
+            self.ended(outcome).await;
+        }
     }
 
     /// Ends a job whose task has panicked: nothing follows its process any more, so that is ended
     /// first. Then the panic is told like any other outcome.
-    async fn fail(&mut self, message: &str) {
+    async fn fail(&mut self, message: &str, orders: &mut mpsc::Receiver<JobOrder>) {
         self.sending.abort_all();
         if let Some(runner) = self.runner.get() {
             self.runner.set(None);
@@ -403,8 +393,8 @@ impl RunningJob {
         let reason = format!("coven failed while it followed the job, and ended it: {message}");
         let outcome = failed(ProcessEnding::Stopped, reason);
         let attempt = self.details.attempt.clone();
-        let outcome = blocking(move || end_from_disk(&attempt, outcome)).await;
-        self.ended(outcome).await;
+        blocking(move || end_from_disk(&attempt)).await;
+        self.end_with(outcome, orders).await;
     }
 
     async fn ended(&mut self, outcome: JobOutcome) {
@@ -432,29 +422,30 @@ async fn tell(reports: &mpsc::Sender<SessionInput>, input: SessionInput) {
 }
 
 /// Waits for the order to stop. Says whether it came; it does not if the session actor has dropped
-/// its handle to the job.
-async fn stopped(orders: &mut mpsc::Receiver<JobOrder>) -> bool {
+/// its handle to the job. Other orders are kept in `early` until there is a process, at most as
+/// many as may wait for it.
+async fn stopped(orders: &mut mpsc::Receiver<JobOrder>, early: &mut Vec<JobOrder>) -> bool {
     loop {
         match orders.recv().await {
             Some(JobOrder::Stop) => return true,
+            // What does not fit is ordered again when the session is recovered.
+            Some(order) if early.len() < ORDER_CAPACITY => early.push(order),
             Some(_) => {}
             None => return false,
         }
     }
 }
 
-/// Ends a job that is not followed in this process, and comes back when nothing of it is left. Its
-/// outcome is the given one, unless one was written down before.
-fn end_from_disk(attempt: &Attempt, outcome: JobOutcome) -> JobOutcome {
-    if let Ok(Some(outcome)) = attempt.outcome() {
-        return outcome;
+/// Ends a job that is not followed in this process, and comes back when nothing of it is left.
+fn end_from_disk(attempt: &Attempt) {
+    if matches!(attempt.outcome(), Ok(Some(_))) {
+        return;
     }
     let folder = HolderFolder::new(attempt.path());
     best_effort("mark a job as killed", folder.mark_killed());
     if matches!(attempt.spawn(), Ok(Some(_))) {
         end_process(&folder, Instant::now() + END_TIMEOUT);
     }
-    attempt.decide(&outcome).unwrap_or(outcome)
 }
 
 /// Forces the process of a folder to end and waits until nothing of it is left, or until the

@@ -6,11 +6,7 @@ use std::path::Path;
 use coven_adapters::config::{ModeConfig, ModesConfig, StdinSource};
 use coven_adapters::launch::{LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::{AgentAdapter, Config};
-use coven_model::ShellWork;
-
-/// How bash is to run a command: a failure anywhere is a failure, and so is an unset variable.
-const BASH: [&str; 4] = ["bash", "-euo", "pipefail", "-c"];
-const SH: [&str; 3] = ["sh", "-eu", "-c"];
+use coven_model::{FileVariable, ShellWork};
 
 pub(super) struct Shell {
     work: ShellWork,
@@ -29,18 +25,35 @@ impl Shell {
     }
 }
 
+/// The environment variable that has the path of the file of a value.
+pub(super) fn file_variable(file: &FileVariable) -> String {
+    format!("{}_FILE", file.variable)
+}
+
+impl Shell {
+    /// What a shell runs before the command, to read the values that did not fit into its
+    /// environment. They become variables of the shell alone, for which the system has no limit.
+    fn reading_files(&self) -> String {
+        let read = |file: &FileVariable| {
+            let (name, path) = (&file.variable, file_variable(file));
+            // The dot keeps line feeds at the end of the value, which `$(...)` takes away.
+            format!("{name}=$(cat \"${path}\" && printf .); {name}=${{{name}%.}}; ")
+        };
+        self.work.files.iter().map(read).collect()
+    }
+}
+
 impl AgentAdapter for Shell {
     fn kind(&self) -> &'static str {
         "shell-command"
     }
 
     fn launch(&self, _: &LaunchRequest<'_>) -> Result<LaunchSpec, LaunchError> {
-        let usual = if self.has_bash { &BASH[..] } else { &SH[..] };
         let mut argv: Vec<String> = match &self.work.shell {
             Some(shell) if !shell.is_empty() => shell.clone(),
-            _ => usual.iter().map(|&word| word.to_owned()).collect(),
+            _ => ShellWork::usual_shell(self.has_bash).map(str::to_owned).collect(),
         };
-        argv.push(self.work.text.clone());
+        argv.push(self.reading_files() + &self.work.text);
         let command = argv.remove(0);
         Ok(LaunchSpec {
             command,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing there and then")]
 
+use coven_folder::disk_wait::Permit;
 use coven_notation::SourceFile;
 use coven_workflow::input::SessionSpec;
 use coven_workflow::{CheckEnvironment, SessionInput, check};
@@ -20,6 +21,7 @@ struct Teller {
 
 impl Teller {
     fn new() -> Self {
+        let _permit = Permit::take();
         let folder = tempfile::tempdir().unwrap();
         let base = Arc::new(BaseDir::create(folder.path()).unwrap());
         let id = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
@@ -39,6 +41,7 @@ impl Teller {
             goal: None,
             base_dir: None,
             auto: None,
+            cause: None,
         };
         let (facts, _) =
             session.decide(SessionInput::Create(Box::new(creation)), Clock::system().now());
@@ -57,6 +60,7 @@ impl Teller {
 
     /// Records a fact and tells it.
     fn fact(&mut self) {
+        let _permit = Permit::take();
         let fact = SessionEvent::WorkflowBlocked { at: Clock::system().now() };
         let seq = self
             .session

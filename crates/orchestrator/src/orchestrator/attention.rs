@@ -2,13 +2,14 @@
 //! is open, or an answer on its way. One that has nobody is a defect of ours. It is counted, logged,
 //! and looked at anew, so that its question comes back.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use coven_model::{AgentVerdict, AttemptId, SessionId};
 use coven_workflow::SessionInput;
+use coven_workflow::attention::{AttentionChange, AttentionWatch};
 use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
@@ -19,49 +20,31 @@ use coven_folder::best_effort;
 /// How often all agents are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long it may take from an agent's screen to its session, on a machine that is busy.
-const ATTENTION_DELAY: Duration = Duration::from_secs(5);
-
 /// What is known of agents that wait for nobody.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AttentionAudit {
     /// How many were found, so far.
     found: AtomicU64,
-    /// Those of the last look.
-    unheard: Mutex<HashMap<(SessionId, AttemptId), UnheardAgent>>,
+    began: Instant,
+    watch: Mutex<AttentionWatch<AgentKey>>,
 }
 
-/// An agent that waits for nobody.
-#[derive(Clone, Debug)]
-struct UnheardAgent {
-    verdict: AgentVerdict,
-    since: Instant,
-    /// Whether it was counted.
-    is_counted: bool,
+impl Default for AttentionAudit {
+    fn default() -> Self {
+        Self { found: AtomicU64::new(0), began: Instant::now(), watch: Mutex::default() }
+    }
 }
+
+/// An agent of a session.
+type AgentKey = (SessionId, AttemptId);
 
 impl AttentionAudit {
-    /// Takes in which agents wait for nobody now. Gives those that have for too long, each once.
-    fn look(
-        &self,
-        now: Instant,
-        unheard: Vec<((SessionId, AttemptId), AgentVerdict)>,
-    ) -> Vec<(SessionId, AttemptId, AgentVerdict)> {
-        let mut known = self.unheard.lock();
-        let mut due = Vec::new();
-        let still = unheard.into_iter().map(|(job, verdict)| {
-            let before = known.remove(&job).filter(|known| known.verdict.digest == verdict.digest);
-            let (since, was_counted) =
-                before.map_or((now, false), |known| (known.since, known.is_counted));
-            let is_counted = was_counted || now.duration_since(since) >= ATTENTION_DELAY;
-            if is_counted && !was_counted {
-                due.push((job.0.clone(), job.1.clone(), verdict.clone()));
-            }
-            (job, UnheardAgent { verdict, since, is_counted })
-        });
-        *known = still.collect();
-        self.found.fetch_add(due.len() as u64, Ordering::Relaxed);
-        due
+    /// Takes in which agents wait for nobody now.
+    fn look(&self, unheard: &BTreeMap<AgentKey, AgentVerdict>) -> AttentionChange<AgentKey> {
+        let agents = unheard.iter().map(|(agent, verdict)| (agent.clone(), verdict.digest.clone()));
+        let change = self.watch.lock().look(self.began.elapsed(), agents);
+        self.found.fetch_add(change.found.len() as u64, Ordering::Relaxed);
+        change
     }
 }
 
@@ -98,10 +81,16 @@ impl Orchestrator {
             let agents = controller.snapshot().unheard();
             agents.into_iter().map(move |(job, verdict)| ((id.clone(), job), verdict))
         });
-        for (session, job, verdict) in self.shared.attention.look(Instant::now(), found.collect()) {
-            let evidence = &verdict.evidence;
+        let found: BTreeMap<AgentKey, AgentVerdict> = found.collect();
+        let change = self.shared.attention.look(&found);
+        for ((session, job), _) in &change.ended {
+            tracing::info!(session = %session, job = %job, "the agent has somebody to wait for");
+        }
+        for (session, job) in change.found {
+            let verdict = found.get(&(session.clone(), job.clone()));
             tracing::error!(
-                session = %session, job = %job, state = %verdict.state, rule = %evidence.rule,
+                session = %session, job = %job, state = ?verdict.map(|verdict| verdict.state),
+                rule = verdict.map(|verdict| verdict.evidence.rule.as_str()),
                 "an agent waits and nobody was asked; it is looked at again"
             );
             let is_its = |controller: &&SessionController| *controller.id() == session;
@@ -115,41 +104,73 @@ impl Orchestrator {
 
 #[cfg(test)]
 mod tests {
-    use coven_model::{AgentState, ContentDigest, EvidenceSource, TaskId, VerdictEvidence};
+    use coven_model::event::SessionEvent;
+    use coven_model::{InterventionId, TaskStatus};
+    use coven_testkit::programs::TestProgram;
+    use coven_workflow::input::ScreenObservation;
 
     use super::*;
+    use crate::{EventSubscription, NewSession, Options, PublishedEvent};
 
-    fn waiting(words: &str) -> Vec<((SessionId, AttemptId), AgentVerdict)> {
-        let session = SessionId::new("0198b5a0-0000-7000-8000-000000000001").unwrap();
-        let job = AttemptId { task: TaskId::new("talk").unwrap(), attempt: 1 };
-        let evidence = VerdictEvidence {
-            source: EvidenceSource::Screen,
-            rule: "interaction_approval".to_owned(),
-            region: "screen".to_owned(),
-            text: words.to_owned(),
-            since: 0,
-            conflicts: Vec::new(),
+    /// Longer than anything here takes on a loaded machine; only a failure waits for it.
+    const DEADLINE: Duration = Duration::from_mins(2);
+
+    /// The next question, and the observation that it followed.
+    async fn question(events: &mut EventSubscription) -> (InterventionId, AttemptId, u64) {
+        let mut asked = None;
+        let search = async {
+            loop {
+                let envelope = events.next().await.unwrap().expect("the session should go on");
+                let PublishedEvent::Fact { event, .. } = &envelope.what else { continue };
+                match &**event {
+                    SessionEvent::InterventionRequired { intervention, .. } => {
+                        asked = Some(intervention.id.clone());
+                    }
+                    SessionEvent::TaskStatus { job, status: TaskStatus::WaitingForUser, seen } => {
+                        return (asked.take().unwrap(), job.clone(), *seen);
+                    }
+                    _ => {}
+                }
+            }
         };
-        let digest = Some(ContentDigest::of_bytes(words.as_bytes()));
-        let (state, kind, retry) = (AgentState::Awaiting, None, None);
-        let verdict = AgentVerdict { state, kind, evidence, retry, digest };
-        vec![((session, job), verdict)]
+        tokio::time::timeout(DEADLINE, search).await.expect("a question")
     }
 
-    #[test]
-    fn an_agent_that_waits_for_nobody_for_too_long_is_found_once() {
-        let audit = AttentionAudit::default();
-        let begin = Instant::now();
-        let look =
-            |seconds: u64, agents| audit.look(begin + Duration::from_secs(seconds), agents).len();
-        assert_eq!(look(0, waiting("Run it?")), 0);
-        assert_eq!(look(4, waiting("Run it?")), 0, "its session may be about to hear of it");
-        assert_eq!(look(5, waiting("Run it?")), 1);
-        assert_eq!(look(50, waiting("Run it?")), 0, "it is counted once");
-        assert_eq!(look(51, waiting("Another?")), 0, "another question is another matter");
-        assert_eq!(look(52, Vec::new()), 0);
-        assert_eq!(look(60, waiting("Another?")), 0, "it was attended to in between");
-        assert_eq!(look(65, waiting("Another?")), 1);
-        assert_eq!(audit.found.load(Ordering::Relaxed), 2);
+    /// A session is told that its agent works while it asks, as a handler with a defect would.
+    ///
+    /// Spec: C0.14.2
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_question_that_was_lost_is_counted_and_comes_back() {
+        let folder = coven_testkit::folders::temporary().unwrap();
+        let base = folder.path().join("base");
+        std::fs::create_dir(&base).unwrap();
+        let mut options =
+            Options::new(&base, folder.path().join("state"), TestProgram::Agent.path());
+        options.default_adapter = Some("demo".to_owned());
+        let orchestrator = Orchestrator::open(options).await.unwrap();
+        let text = "name: lost\ndescription: An agent asks.\nsteps:\n  - {name: work, type: agent, mode: interactive, prompt: approve touch asked.txt}\n";
+        let env = [("PATH", std::env::var_os("PATH").unwrap_or_default())]
+            .into_iter()
+            .chain(["HOME", "TMPDIR", "COVEN_DEMO_HOME"].map(|name| (name, base.clone().into())))
+            .map(|(name, value)| (name.into(), value));
+        let new = NewSession { env: env.collect(), ..NewSession::of_definition("test.yaml", text) };
+        let id = orchestrator.execute_workflow(new).await.unwrap();
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        let (first, job, seen) = question(&mut events).await;
+        assert_eq!(orchestrator.unheard_agents(), 0);
+        let (seen, what) = (seen + 1, ScreenObservation::Working);
+        let lie = SessionInput::Observed { job, seen, what };
+        let controller = orchestrator.controller(&id).unwrap();
+        controller.input(lie).await.unwrap();
+        assert_eq!(controller.snapshot().interventions().count(), 0, "the question is lost");
+        assert_eq!(controller.snapshot().unheard().len(), 1);
+        let (again, ..) = question(&mut events).await;
+        assert_ne!(again, first, "it is asked again");
+        assert_eq!(orchestrator.unheard_agents(), 1);
+        assert_eq!(controller.snapshot().unheard().len(), 0);
+        orchestrator.cancel(&id, "a test", "").await.unwrap();
+        tokio::time::timeout(DEADLINE, controller.wait(false)).await.expect("its end");
+        assert_eq!(orchestrator.unheard_agents(), 1, "an agent that is stopped waits for its end");
+        orchestrator.close().await;
     }
 }

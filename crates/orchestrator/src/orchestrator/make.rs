@@ -1,13 +1,13 @@
 //! Making sessions: from what is asked for to a session on the disk, and to one that runs.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use coven_folder::best_effort;
+use coven_model::event::SessionCause;
 use coven_model::{AutoAnswer, SessionId};
 use coven_notation::{FileProblem, ProblemReport, SourceFile};
+use coven_runtime::installed;
 use coven_workflow::input::SessionSpec;
 use coven_workflow::{
     CheckEnvironment, SessionInput, WorkflowPlan, bind_inputs, check, inabilities, settle,
@@ -23,25 +23,6 @@ use crate::options::{NewSession, SessionContent};
 use crate::state::blocking::blocking;
 use crate::state::{ClaimError, Environment, WorkflowSession, caller};
 
-/// The program that is always there, as adapters name it.
-const OWN_PROGRAM: &str = "coven";
-
-/// Whether a program can be found in an environment. A path that is relative to a folder is not
-/// judged: the folder of a job is not known yet.
-fn is_program(program: &str, env: &Environment) -> bool {
-    let is_executable = |path: &Path| {
-        path.metadata()
-            .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    if program.contains('/') {
-        return !program.starts_with('/') || is_executable(Path::new(program));
-    }
-    let folders = env.get(OsStr::new("PATH")).cloned();
-    let folders = folders.unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-    std::env::split_paths(&folders)
-        .any(|folder| folder.is_relative() || is_executable(&folder.join(program)))
-}
-
 /// A session about to be made: everything about it was checked.
 pub(super) struct Prepared {
     plan: WorkflowPlan,
@@ -49,6 +30,7 @@ pub(super) struct Prepared {
     goal: Option<String>,
     env: Environment,
     auto: Option<AutoAnswer>,
+    cause: Option<SessionCause>,
 }
 
 impl Orchestrator {
@@ -72,12 +54,17 @@ impl Orchestrator {
         }
     }
 
-    /// Makes a session that has not begun.
+    /// Makes a session that has not begun, with a controller that waits until it is told to.
     pub async fn create_session(&self, new: NewSession) -> Result<SessionId, ExecuteError> {
         let orchestrator = self.clone();
-        blocking(move || match new.key.clone() {
-            Some(key) => Ok(orchestrator.make_once_for_key(&key, false, new)?.id),
-            None => Ok(orchestrator.make(orchestrator.prepare(new)?, &new_id())?.id().clone()),
+        blocking(move || {
+            if let Some(key) = new.key.clone() {
+                return Ok(orchestrator.make_once_for_key(&key, false, new)?.id);
+            }
+            let id = new_id();
+            let prepared = orchestrator.prepare(new)?;
+            orchestrator.make_with_controller(prepared, &id, SessionStart::Wait)?;
+            Ok(id)
         })
         .await
     }
@@ -89,15 +76,23 @@ impl Orchestrator {
         };
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
         settle(&mut plan, &input, &self.known()).map_err(inputs)?;
-        self.check_agents(&plan, &new.env)?;
-        Ok(Prepared { plan, input, goal: new.goal, env: new.env, auto: new.auto })
+        self.check_agents(&plan, &input, &new.env)?;
+        let NewSession { goal, env, auto, cause, .. } = new;
+        Ok(Prepared { plan, input, goal, env, auto, cause })
     }
 
     /// Refuses a plan with an agent that could not be started, before anything of it runs.
-    fn check_agents(&self, plan: &WorkflowPlan, env: &Environment) -> Result<(), ExecuteError> {
+    fn check_agents(
+        &self,
+        plan: &WorkflowPlan,
+        input: &Map<String, Value>,
+        env: &Environment,
+    ) -> Result<(), ExecuteError> {
         let registry = self.shared.executor.registry();
-        let finds = |program: &str| program == OWN_PROGRAM || is_program(program, env);
-        let unable: Vec<String> = inabilities(plan, |adapter| registry.abilities(adapter), finds)
+        let path = env.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let finds = |program: &str| installed::may_start(program, path);
+        let abilities = |adapter: &str| registry.abilities(adapter);
+        let unable: Vec<String> = inabilities(plan, input, abilities, finds)
             .into_iter()
             .filter(|unable| unable.fatal)
             .map(|unable| unable.to_string())
@@ -105,12 +100,8 @@ impl Orchestrator {
         if unable.is_empty() { Ok(()) } else { Err(ExecuteError::Unable(unable)) }
     }
 
-    pub(super) fn make(
-        &self,
-        prepared: Prepared,
-        id: &SessionId,
-    ) -> Result<WorkflowSession, ExecuteError> {
-        let Prepared { plan, input, goal, env, auto } = prepared;
+    fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
+        let Prepared { plan, input, goal, env, auto, cause } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
@@ -119,7 +110,9 @@ impl Orchestrator {
         let created = WorkflowSession::create(&base, manager.authority(), id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(base.path().display().to_string());
-        let creation = SessionSpec { session: id.clone(), name, plan, input, goal, base_dir, auto };
+        let session_id = id.clone();
+        let creation =
+            SessionSpec { session: session_id, name, plan, input, goal, base_dir, auto, cause };
         let now = manager.now();
         let (facts, _) = session.decide(SessionInput::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.
@@ -157,7 +150,8 @@ impl Orchestrator {
         let orchestrator = self.clone();
         blocking(move || {
             let id = new_id();
-            orchestrator.make_and_begin(orchestrator.prepare(new)?, &id)?;
+            let prepared = orchestrator.prepare(new)?;
+            orchestrator.make_with_controller(prepared, &id, SessionStart::Begin)?;
             Ok(id)
         })
         .await
@@ -165,16 +159,16 @@ impl Orchestrator {
 
     /// Makes a session and hands it on to its actor. Nothing opens it in between. Waits on the
     /// disk.
-    pub(super) fn make_and_begin(
+    pub(super) fn make_with_controller(
         &self,
         prepared: Prepared,
         id: &SessionId,
+        start: SessionStart,
     ) -> Result<(), ExecuteError> {
         let _turn = self.shared.controllers.turn_here(id);
         let env = prepared.env.clone();
         let session = self.make(prepared, id)?;
-        let start = || self.control(session, env, SessionStart::Begin);
-        self.shared.controllers.insert(id, start)?;
+        self.shared.controllers.insert(id, || self.control(session, env, start))?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use coven_model::event::SessionEvent;
+use coven_model::event::{SessionCause, SessionEvent};
 use coven_model::{ContentDigest, SessionId, WorkflowStatus};
 use coven_store::JournalReader;
 use coven_store::register::RegisterError;
@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::make::new_id;
 use super::{Orchestrator, OrchestratorParts};
+use crate::engine::SessionStart;
 use crate::engine::trigger::{self, EventMeaning, MAX_TRIGGER_DEPTH, Triggers};
 use crate::error::{ExecuteError, RequestError};
 use crate::options::{NewSession, SessionContent};
@@ -292,10 +293,9 @@ impl Orchestrator {
             Claimed::Made(id) => Ok(before(id)),
             Claimed::Make(id) => {
                 let is_there = self.is_there(&id);
-                if !is_there && begins {
-                    self.make_and_begin(prepared, &id)?;
-                } else if !is_there {
-                    self.make(prepared, &id)?;
+                if !is_there {
+                    let start = if begins { SessionStart::Begin } else { SessionStart::Wait };
+                    self.make_with_controller(prepared, &id, start)?;
                 }
                 once.claims.made(key).map_err(ClaimError::from)?;
                 Ok(MadeOnce { id, is_new: true, is_waiting: is_there && begins })
@@ -347,8 +347,12 @@ impl Orchestrator {
                 EventMeaning::Problem(problem) => posted.problems.push(problem),
                 EventMeaning::Starts(input) => {
                     let (orchestrator, env) = (self.clone(), event.env.clone());
-                    let made =
-                        blocking(move || orchestrator.make_triggered(&key, 0, plan, input, &env));
+                    let cause =
+                        SessionCause { event: event.kind.clone(), session: None, name: None };
+                    let terms = ClaimTerms { digest: None, depth: 0, begins: true };
+                    let made = blocking(move || {
+                        orchestrator.make_triggered(&key, terms, cause, (plan, input), &env)
+                    });
                     let made = made.await?;
                     if made.is_waiting {
                         self.resume(&made.id, None).await?;
@@ -411,7 +415,13 @@ impl Orchestrator {
                 continue;
             }
             let key = format!("fact/{session}/{seq}/{name}");
-            match self.make_triggered(&key, depth, plan, input, env) {
+            let cause = SessionCause {
+                event: fact.kind().to_owned(),
+                session: Some(session.clone()),
+                name: Some(run.identity.name.clone()),
+            };
+            let terms = ClaimTerms { digest: None, depth, begins: true };
+            match self.make_triggered(&key, terms, cause, (plan, input), env) {
                 Ok(MadeOnce { id, is_waiting: true, .. }) => self.shared.once.begin_later(id),
                 Ok(_) => {}
                 Err(error) if error.is_storage() => return Err(error),
@@ -424,14 +434,15 @@ impl Orchestrator {
     fn make_triggered(
         &self,
         key: &str,
-        depth: u32,
-        plan: WorkflowPlan,
-        input: Map<String, Value>,
+        terms: ClaimTerms,
+        cause: SessionCause,
+        (plan, input): (WorkflowPlan, Map<String, Value>),
         env: &Environment,
     ) -> Result<MadeOnce, ExecuteError> {
         let what = SessionContent::Plan(Box::new(plan));
-        let new = NewSession { what, input, goal: None, env: env.clone(), key: None, auto: None };
-        self.make_once(key, ClaimTerms { digest: None, depth, begins: true }, new)
+        let (env, cause) = (env.clone(), Some(cause));
+        let new = NewSession { what, input, goal: None, env, key: None, auto: None, cause };
+        self.make_once(key, terms, new)
     }
 
     /// Lets sessions begin that were made for an event, in the background: now those that an

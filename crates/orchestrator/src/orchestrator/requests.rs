@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use coven_model::event::InterventionDecision;
 use coven_model::{
-    AgentMode, AttemptId, ContentDigest, Intervention, InterventionId, SessionId, TaskId,
+    AgentMode, AttemptId, ContentDigest, Intervention, InterventionChoice, InterventionId,
+    InterventionKind, SessionId, TaskId,
 };
-use coven_runner::{AgentRunner, DeliveryError, Message};
+use coven_runner::{AgentRunner, DeliveryError, HeadlessRunner, Message};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
 
@@ -21,6 +22,12 @@ const DELIVERY_REPORT_TIMEOUT: Duration = Duration::from_secs(50);
 /// How long the caller of an answer waits for it to be taken: longer than its keys may take.
 const ANSWER_REPORT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether the agent that a message is for waits for a slot.
+const QUEUE_LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often it is looked whether the process of a headless agent is followed.
+const START_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
 /// How long a message waits for a task that has not been started.
 const START_WAIT_TIME: Duration = Duration::from_secs(10);
 
@@ -29,19 +36,57 @@ fn delivery_of(
     snapshot: &SessionSnapshot,
     job: &AttemptId,
     last: u32,
-) -> Option<Result<(), RequestError>> {
+) -> Option<Result<bool, RequestError>> {
     let live = snapshot.live(&job.task).filter(|(now, _)| now == job);
     let Some((_, live)) = live else {
         return Some(Err(RequestError::NotDelivered(DeliveryError::Ended)));
     };
     let Some(typing) = live.typing.as_ref().filter(|typing| typing.number <= last) else {
-        return Some(Ok(()));
+        return Some(Ok(true));
     };
     let number = typing.held?;
+    // One before it waits for a decision. It is typed after that.
+    if typing.number < last {
+        return Some(Ok(false));
+    }
     let intervention = InterventionId::in_session(snapshot.id(), number);
     let mut open = snapshot.interventions();
     let reason = open.find(|open| open.id == intervention).map(|open| open.reason.clone());
     Some(Err(RequestError::MessageHeld { intervention, reason: reason.unwrap_or_default() }))
+}
+
+/// Comes back when the agent of a task is seen to wait for a slot: it may be hours until another
+/// agent ends, and the caller is not kept that long. That a job waits is no fact, so nothing tells
+/// of it.
+async fn queued(controller: &SessionController, task: &TaskId) {
+    let mut looks = tokio::time::interval(QUEUE_LOOK_INTERVAL);
+    loop {
+        looks.tick().await;
+        if controller.snapshot().is_queued(task) {
+            return;
+        }
+    }
+}
+
+/// The headless agent of a task, once its process is followed; nothing if it is not in a while.
+/// That it is followed is no fact either.
+async fn headless(
+    controller: &SessionController,
+    task: &TaskId,
+) -> Option<(AttemptId, HeadlessRunner)> {
+    let mut looks = tokio::time::interval(START_LOOK_INTERVAL);
+    let followed = async {
+        loop {
+            looks.tick().await;
+            let found = controller.snapshot().task(task).ok()?;
+            match found.runner {
+                Some(Runner::Headless(agent)) => return Some((found.attempt, agent)),
+                None if !found.status.is_final() && !found.queued => {}
+                _ => return None,
+            }
+        }
+    };
+    tokio::time::timeout(START_WAIT_TIME, followed).await.ok().flatten()
 }
 
 impl Orchestrator {
@@ -146,14 +191,47 @@ impl Orchestrator {
         decision: InterventionDecision,
         digest: Option<ContentDigest>,
     ) -> Result<bool, RequestError> {
+        let choice = decision.choice;
+        let task = self.texted(intervention);
         self.answer(intervention, decision, digest).await?;
         let Some(controller) = self.controller(&intervention.session()) else { return Ok(true) };
+        if let Some(task) = task {
+            let snapshot = controller.snapshot();
+            let live = snapshot.live(&task);
+            let number = match choice {
+                InterventionChoice::Send => live.map(|(_, live)| live.sent),
+                InterventionChoice::Retry | InterventionChoice::SendAnyway => {
+                    live.and_then(|(_, live)| Some(live.typing.as_ref()?.number))
+                }
+                _ => return Ok(true),
+            };
+            return self.message_arrives(&controller, &task, number).await;
+        }
         let taken = controller.until(|snapshot| snapshot.answer_result(intervention));
         match tokio::time::timeout(ANSWER_REPORT_TIMEOUT, taken).await {
             Ok(Some(Err(reason))) => Err(RequestError::AnswerNotTaken { reason }),
             Ok(Some(Ok(())) | None) => Ok(true),
             Err(_) => Ok(false),
         }
+    }
+
+    /// The task that a decision about this may send a message to.
+    fn texted(&self, intervention: &InterventionId) -> Option<TaskId> {
+        let snapshot = self.controller(&intervention.session())?.snapshot();
+        let mut open = snapshot.interventions();
+        let asked = open.find(|open| open.id == *intervention)?;
+        let is_about_text = matches!(
+            asked.kind,
+            InterventionKind::UndeliveredMessage
+                | InterventionKind::EndedTurn
+                | InterventionKind::UnknownState
+        );
+        asked.task.clone().filter(|_| is_about_text)
+    }
+
+    /// Whether the agent of a task waits for a slot.
+    pub fn is_queued(&self, id: &SessionId, task: &TaskId) -> bool {
+        self.controller(id).is_some_and(|controller| controller.snapshot().is_queued(task))
     }
 
     /// The agent of a task, to look at and to type to.
@@ -171,6 +249,7 @@ impl Orchestrator {
         match found.runner {
             Some(Runner::Agent(agent)) => Ok((found.attempt, agent)),
             Some(Runner::Headless(_)) => Err(RequestError::NotInteractive(task.clone())),
+            None if found.queued => Err(RequestError::Queued(task.clone())),
             None => Err(RequestError::NoAgent(task.clone())),
         }
     }
@@ -178,7 +257,8 @@ impl Orchestrator {
     /// Says something to an interactive agent, behind everything that was said to it before, and
     /// comes back when it is verified that the agent works on it. Where the session waits because
     /// the agent's turn is over, this is the decision to send. Says whether the message arrived; one
-    /// that did not within a while is written down and typed as soon as the agent takes it.
+    /// that did not within a while, or whose agent waits for a slot, is written down and typed as
+    /// soon as the agent takes it.
     pub async fn send(
         &self,
         id: &SessionId,
@@ -196,10 +276,17 @@ impl Orchestrator {
             Ok(Some(found)) => found?,
             Ok(None) | Err(_) => return Err(RequestError::NotStarted(task.clone())),
         };
-        if found.mode == AgentMode::Headless {
-            return Err(RequestError::NotInteractive(task.clone()));
-        }
         let (text, by) = (text.to_owned(), by.to_owned());
+        if found.mode == AgentMode::Headless {
+            let agent = headless(&controller, task).await;
+            // A program on pipes reads lines, if its adapter leaves its input open.
+            let Some((job, agent)) = agent.filter(|(_, agent)| agent.takes_input()) else {
+                return Err(RequestError::NotInteractive(task.clone()));
+            };
+            agent.send(format!("{text}\n")).await;
+            self.input(id, SessionInput::Typed { job, text, by }).await?;
+            return Ok(true);
+        }
         // An agent that outlives its task belongs to no job any more.
         if controller.snapshot().live(task).is_none()
             && let Ok((job, agent)) = self.running_agent(id, task)
@@ -216,14 +303,27 @@ impl Orchestrator {
             }
             taken => taken?,
         }
+        let last = controller.snapshot().live(task).map(|(_, live)| live.sent);
+        self.message_arrives(&controller, task, last).await
+    }
+
+    /// Comes back when a message has arrived or is known not to have.
+    async fn message_arrives(
+        &self,
+        controller: &SessionController,
+        task: &TaskId,
+        number: Option<u32>,
+    ) -> Result<bool, RequestError> {
         let snapshot = controller.snapshot();
-        let Some((job, live)) = snapshot.live(task) else { return Ok(false) };
-        let last = live.sent;
-        let arrived = controller.until(|snapshot| delivery_of(snapshot, &job, last));
-        match tokio::time::timeout(DELIVERY_REPORT_TIMEOUT, arrived).await {
-            Ok(Some(delivered)) => delivered.map(|()| true),
-            Ok(None) => Err(RequestError::NotDelivered(DeliveryError::Ended)),
-            Err(_) => Ok(false),
+        let Some(((job, _), number)) = snapshot.live(task).zip(number) else { return Ok(false) };
+        let arrived = controller.until(|snapshot| delivery_of(snapshot, &job, number));
+        tokio::select! {
+            arrived = tokio::time::timeout(DELIVERY_REPORT_TIMEOUT, arrived) => match arrived {
+                Ok(Some(delivered)) => delivered,
+                Ok(None) => Err(RequestError::NotDelivered(DeliveryError::Ended)),
+                Err(_) => Ok(false),
+            },
+            () = queued(controller, task) => Ok(false),
         }
     }
 

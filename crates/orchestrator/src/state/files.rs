@@ -86,9 +86,10 @@ impl SessionFiles {
     ) -> Result<WrittenBatch, AppendError> {
         let milestone = milestone(facts);
         match self.store.write(time, facts, milestone) {
-            Err(AppendError::Poisoned { .. }) if self.store.mend().is_ok() => {
-                self.store.write(time, facts, milestone)
-            }
+            Err(AppendError::Poisoned { path, .. }) => match self.store.mend() {
+                Ok(()) => self.store.write(time, facts, milestone),
+                Err(error) => Err(AppendError::Poisoned { path, why: error.to_string() }),
+            },
             written => written,
         }
     }

@@ -21,6 +21,8 @@ pub(crate) fn entry_of(
     Some(SessionEntry {
         id: run.session().clone(),
         name: run.identity.name.clone(),
+        grimoire: Some(run.identity.plan.name.clone()),
+        cause: run.identity.cause.clone(),
         goal: run.identity.goal.as_deref().map(SessionEntry::short_goal),
         status: state.status(),
         created_at: run.identity.created_at,

@@ -41,6 +41,18 @@ pub struct SessionManager {
     registry: Mutex<Registry>,
     clock: Clock,
     lock: Mutex<Lock>,
+    /// What has to be said to the next who starts something here.
+    notice: Mutex<Option<String>>,
+}
+
+/// What is said when a `.coven` that was deleted under us was made again.
+fn deleted_notice(gone: usize) -> String {
+    let gone = match gone {
+        0 => String::new(),
+        1 => "; 1 session that was over is gone".to_owned(),
+        more => format!("; {more} sessions that were over are gone"),
+    };
+    format!("the .coven of this folder was deleted and is made anew{gone}")
 }
 
 impl SessionManager {
@@ -80,6 +92,7 @@ impl SessionManager {
             registry,
             clock,
             lock: Mutex::new(lock),
+            notice: Mutex::default(),
         })
     }
 
@@ -204,9 +217,27 @@ impl SessionManager {
             *lock = Lock::take(&base, &LockHolder::this_process(&self.keeper, self.now(), None))?;
         }
         drop(lock);
-        self.index().forget_missing(&base);
+        let gone = {
+            let mut index = self.index();
+            let before = index.entries().count();
+            index.forget_missing(&base);
+            before - index.entries().count()
+        };
         *self.base.write() = base.clone();
+        let notice = deleted_notice(gone);
+        tracing::warn!(base = %base.path().display(), "{notice}");
+        *self.notice.lock() = Some(notice);
         Ok(base)
+    }
+
+    /// What has to be said to the next who starts something here, once.
+    pub(crate) fn take_notice(&self) -> Option<String> {
+        self.notice.lock().take()
+    }
+
+    /// Forgets a session that is not in its place any more.
+    pub(crate) fn forget(&self, id: &SessionId) {
+        self.index().remove(id);
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
@@ -215,7 +246,15 @@ impl SessionManager {
 
     /// All sessions, newest first.
     pub fn list(&self) -> Vec<SessionEntry> {
-        self.index().entries().rev().cloned().collect()
+        let mut entries: Vec<SessionEntry> = self.index().entries().rev().cloned().collect();
+        let base = self.base();
+        if !base.has_sessions_in_place() {
+            // They were deleted with their `.coven`. Those that are under way are put back.
+            entries.retain(|entry| {
+                !entry.status.is_final() || entry.kept || base.session_path(&entry.id).exists()
+            });
+        }
+        entries
     }
 
     /// The index entry of a session, live or over.

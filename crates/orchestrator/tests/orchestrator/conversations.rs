@@ -9,7 +9,7 @@ use coven_orchestrator::{EventSubscription, LiveEvent, Orchestrator, PublishedEv
 use coven_runtime::hold::{HolderFolder, SpawnRecord};
 use serde_json::{Value, json};
 
-use crate::support::{Base, DEADLINE, decide, end, fact, intervention, nothing_left, run};
+use crate::support::{Base, DEADLINE, decide, end, fact, intervention, nothing_left, run, until};
 
 /// A grimoire of one agent that is tried twice.
 fn twice(mode: &str, prompt: &str) -> String {
@@ -55,15 +55,6 @@ async fn live(events: &mut EventSubscription, what: &str, wanted: impl Fn(&LiveE
         }
     };
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"));
-}
-
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let waited = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("never came: {what}"));
 }
 
 fn kill(pid: i32) {
@@ -152,6 +143,50 @@ async fn an_agent_that_was_lost_while_nobody_looked_goes_on_in_its_own_conversat
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     went_on(&base, &id, WORKS);
+    nothing_left(&id, &view);
+}
+
+/// Loses the job of a script while no process of ours looks, as a power cut does, and takes the
+/// session up again.
+async fn after_power_cut(base: &Base, on_lost: &str) -> (Orchestrator, SessionId) {
+    let script = "echo run >> runs.txt; test -e again.txt || exec tail -f /dev/null";
+    let text = format!(
+        "name: lost\ndescription: x\nsteps:\n  - {{name: work, type: script, command: '{script}', \
+         on_lost: {on_lost}}}\n"
+    );
+    let (orchestrator, id, events) = begin(base, &text).await;
+    until("its work", || base.path().join("runs.txt").exists()).await;
+    orchestrator.close().await;
+    drop((orchestrator, events));
+    lose(base, &id, "work", 1);
+    std::fs::write(base.path().join("again.txt"), "").unwrap();
+    (base.open().await, id)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_lost_follows_what_its_step_says() {
+    let runs = |base: &Base| std::fs::read_to_string(base.path().join("runs.txt")).unwrap();
+    let base = Base::new();
+    let (orchestrator, id) = after_power_cut(&base, "retry").await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(runs(&base), "run\nrun\n");
+
+    let base = Base::new();
+    let (orchestrator, id) = after_power_cut(&base, "fail").await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Failed);
+    assert_eq!(runs(&base), "run\n");
+
+    let base = Base::new();
+    let (orchestrator, id) = after_power_cut(&base, "ask").await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::LostJob);
+    assert_eq!(runs(&base), "run\n");
+    decide(&orchestrator, &asked, InterventionChoice::Retry).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     nothing_left(&id, &view);
 }
 

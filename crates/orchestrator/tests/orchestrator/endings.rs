@@ -4,7 +4,7 @@
 use coven_model::WorkflowStatus;
 use coven_model::event::SessionEvent;
 
-use crate::support::{Base, end, fact, intervention, nothing_left, processes_of};
+use crate::support::{Base, end, fact, intervention, nothing_left, processes_of, until};
 
 const HANGS: &str = "name: hangs\ndescription: Never ends.\nsteps:\n  - {name: wait, type: agent, mode: headless, permissions: all, prompt: 'disobey echo begun >> log.txt; hang'}\n  - {name: never, type: script, command: touch never.txt}\n";
 
@@ -14,6 +14,29 @@ fn gone(base: &Base, id: &coven_model::SessionId, view: &coven_model::SessionVie
     assert_eq!(processes_of(id), []);
     nothing_left(id, view);
     assert!(!base.path().join("never.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_hears_that_a_run_is_over_finds_it_written_and_may_remove_it() {
+    const DONE: &str =
+        "name: done\ndescription: x\nsteps:\n  - {name: one, type: script, command: echo one}\n";
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    for _ in 0..5 {
+        let id = orchestrator.execute_workflow(base.definition(DONE)).await.unwrap();
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        fact(&mut events, "the end", |event| {
+            matches!(event, SessionEvent::WorkflowCompleted { .. }).then_some(())
+        })
+        .await;
+        let folder = base.path().join(".coven/sessions").join(id.as_str());
+        let view = std::fs::read(folder.join("session.json")).unwrap();
+        let view: serde_json::Value = serde_json::from_slice(&view).unwrap();
+        assert_eq!(view["status"], "completed", "{view:#}");
+        std::fs::remove_dir_all(&folder).unwrap();
+        let _settled = end(&orchestrator, &id).await;
+        assert!(!folder.exists(), "nothing is written afterwards");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,12 +66,7 @@ async fn an_agent_that_ignores_signals_and_leaves_children_is_cancelled_with_all
         "name: hostile\ndescription: Does not want to end.\nsteps:\n  - {name: wait, type: agent, mode: headless, permissions: all, prompt: 'ignore-signals; double-fork 600 child.pid; disobey touch begun.txt; hang'}\n  - {name: never, type: script, command: touch never.txt}\n",
     );
     let id = orchestrator.execute_workflow(new).await.unwrap();
-    let begun = async {
-        while !base.path().join("begun.txt").exists() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(crate::support::DEADLINE, begun).await.expect("it should begin");
+    until("its begin", || base.path().join("begun.txt").exists()).await;
     assert!(processes_of(&id).len() > 1, "the agent and what it left");
     orchestrator.cancel(&id, "a test", "enough").await.unwrap();
     let view = end(&orchestrator, &id).await;

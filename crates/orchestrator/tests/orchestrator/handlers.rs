@@ -11,15 +11,17 @@ use crate::support::{Base, end, intervention, nothing_left};
 
 /// An adapter in the plain form, for a program of one line that asks and writes down what it reads.
 pub(crate) fn adapter(base: &Base, program: &str, states: &Value, handlers: &[&str]) {
+    let more = json!({"states": states, "autoPolicy": {"handlers": handlers}});
+    adapter_with(base, program, more);
+}
+
+/// The adapter of a program in bash, with these fields of its file.
+pub(crate) fn adapter_with(base: &Base, program: &str, mut config: Value) {
     let folder = base.path().join("config/adapters/asker");
     std::fs::create_dir_all(&folder).unwrap();
-    let config = json!({
-        "schemaVersion": 1,
-        "command": "/bin/bash",
-        "modes": {"interactive": {"baseArgs": ["-c", program]}},
-        "states": states,
-        "autoPolicy": {"handlers": handlers},
-    });
+    config["schemaVersion"] = json!(1);
+    config["command"] = json!("/bin/bash");
+    config["modes"] = json!({"interactive": {"baseArgs": ["-c", program]}});
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
 }
 
@@ -164,5 +166,41 @@ async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     assert!(asked.excerpt.ends_with("or paste it here"), "{}", asked.excerpt);
     orchestrator.cancel(&id, "a test", "").await.unwrap();
     let view = end(&orchestrator, &id).await;
+    nothing_left(&id, &view);
+}
+
+/// Reads one line where it shows its prompt, as aider does, works, and shows the prompt again.
+const LINE_PROMPT: &str = r#"while printf 'ask> ' && IFS= read -r -t 30 line; do
+    printf '%s\n' "$line" >> got.txt; echo 'Thinking'; sleep 0.5; [ "$line" = bye ] && exit 0; done"#;
+
+/// A program that takes no prompt as an argument has it typed, once, when it is ready for it.
+///
+/// Spec: C1.6.3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_is_no_argument_is_typed_once_and_arrives_whole() {
+    let base = Base::new();
+    let states = json!({
+        "interaction_idle": {"pattern": "^ask> ?$", "region": "cursor:1", "kind": "idle"},
+        "execution_running": {"pattern": "^Thinking", "region": "tail:2"},
+    });
+    adapter(&base, LINE_PROMPT, &states, &[]);
+    let file = base.path().join("config/adapters/asker/config.json");
+    let mut config: Value = serde_json::from_str(&read(&file)).unwrap();
+    config["modes"]["interactive"]["promptPosition"] = json!("typed");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let orchestrator = open(&base).await;
+    let task = json!({"id": "ask", "adapter": "asker", "prompt": "first, and whole"});
+    let text = json!({"id": "asks", "stages": [{"id": "s", "tasks": [task]}]}).to_string();
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    // Its turn is over, so it has worked on the prompt.
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::EndedTurn);
+    let ask = coven_model::TaskId::new("ask").unwrap();
+    orchestrator.send(&id, &ask, "bye", "a test").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "first, and whole\nbye\n");
+    let spawn = std::fs::read_to_string(base.attempt(&id, "ask", 1).join("spawn.json")).unwrap();
+    assert!(!spawn.contains("first, and whole"), "it is no argument");
     nothing_left(&id, &view);
 }

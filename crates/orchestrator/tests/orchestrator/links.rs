@@ -78,8 +78,6 @@ async fn jobs_run_as_ever_and_write_through_no_link_in_their_folders() {
         "screen.snap",
         "screen.snap.new",
         "prompt.md",
-        "sent.1",
-        "sent.1.new",
         "room",
         "room.new",
         "out.00000000000000000000",

@@ -8,9 +8,11 @@
 )]
 
 mod access;
+mod answers;
 mod arbiter;
 mod caller;
 mod clock;
+mod controllers;
 mod conversations;
 mod endings;
 mod fan_out;
@@ -25,6 +27,7 @@ mod loops;
 mod menus;
 mod missing;
 mod purge;
+mod recorded_dialogs;
 mod recovery;
 mod sessions;
 mod slots;

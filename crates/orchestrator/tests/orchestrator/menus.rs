@@ -6,10 +6,11 @@ use std::time::Duration;
 use coven_model::event::InterventionDecision;
 use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use coven_orchestrator::{Orchestrator, RequestError};
+use coven_testkit::folders::files_with;
 use serde_json::json;
 
-use crate::handlers::{adapter, open, read, task};
-use crate::support::{Base, end, intervention, nothing_left};
+use crate::handlers::{adapter, adapter_with, open, read, task};
+use crate::support::{Base, end, intervention, nothing_left, until};
 
 /// Shows a menu, moves its mark with the arrows, and writes down every key and what was chosen.
 const MENU: &str = r#"stty -echo -icanon -icrnl min 1; items=(Red Green Blue); n=0
@@ -70,6 +71,122 @@ async fn a_menu_that_no_rule_knows_is_brought_to_a_person_and_answered_with_one_
     nothing_left(&id, &view);
 }
 
+/// Spec: C1.9.1, AD.2.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_menu_whose_selected_entry_is_only_lit_is_answered_with_one_of_its_entries() {
+    let base = Base::new();
+    let mark = r"if [ $i = $n ]; then printf ' \xe2\x9d\xaf '; else printf '   '; fi";
+    let lit = r"if [ $i = $n ]; then printf '\033[7m'; else printf '\033[m'; fi";
+    let menu = MENU.replace(mark, lit).replace("'%d. %s\\r\\n' $((i + 1))", "'  %s\\033[m\\r\\n'");
+    assert!(menu.contains(lit) && !menu.contains("%d"), "{menu}");
+    adapter(&base, &menu, &json!({"interaction_idle": {"pattern": "^never$"}}), &["pressEnter"]);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.rule.as_deref(), Some("generic:menu"));
+    let labels: Vec<&str> = asked.entries.iter().map(|entry| entry.label.as_str()).collect();
+    assert_eq!(labels, ["Red", "Green", "Blue"]);
+    let taken = orchestrator.answer_and_see(&asked.id, answer("Green"), asked.digest.clone()).await;
+    assert!(taken.unwrap());
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "Green");
+    let pressed = keys(base.path());
+    let downs = pressed.matches("42;").count();
+    assert_eq!((downs, pressed.matches("0d;").count()), (1, 1), "{pressed}");
+    nothing_left(&id, &view);
+}
+
+/// A program says by a signal that it asks for leave, and shows that in a way that its adapter does
+/// not know: nobody knows what the adapter's keys would do there.
+///
+/// Spec: C0.14.2, AD.2.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_announced_approval_that_no_rule_knows_is_for_a_person() {
+    let base = Base::new();
+    let announced = format!(r"printf '\033]7501;state=blocked:kind=permission\033\\'; {MENU}");
+    let more = json!({
+        "signals": {"osc7501": true},
+        "states": {"interaction_approval": {"pattern": "^never$", "region": "tail:3"}},
+        "keys": {"approve": ["Enter"], "deny": ["Esc"]},
+        "autoPolicy": {"handlers": ["pressEnter"]},
+    });
+    adapter_with(&base, &announced, more);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(
+        (asked.kind, asked.rule.as_deref()),
+        (InterventionKind::Choice, Some("generic:menu"))
+    );
+    assert_eq!(keys(base.path()), "", "nothing was pressed");
+    let taken = orchestrator.answer_and_see(&asked.id, answer("2"), asked.digest.clone()).await;
+    assert!(taken.unwrap());
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "Green");
+    nothing_left(&id, &view);
+}
+
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_is_cut_off_says_how_to_see_all_of_it() {
+    let base = Base::new();
+    let asks = "printf 'Run this?\n  make\n  ... last 44 lines hidden ...\n(esc) '; read -r line";
+    let more = json!({
+        "states": {"interaction_approval": {"pattern": "^\\(esc\\)", "region": "tail:3", "begins": "^Run"}},
+        "keys": {"approve": ["y"], "deny": ["Esc"], "showAll": ["Ctrl+A"]},
+        "autoPolicy": {"handlers": ["pressEnter"]},
+    });
+    adapter_with(&base, asks, more);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert!(asked.truncated, "{asked:?}");
+    let help = asked.help.as_deref();
+    assert_eq!(help, Some("Attach to it and press Ctrl+A to see all of it."));
+    orchestrator.cancel(&id, "a test", "it is over").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    nothing_left(&id, &view);
+}
+
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_only_waits_for_enter_is_answered_with_it() {
+    let base = Base::new();
+    let waits = "printf 'All is set.\\n\\nPress Enter to continue '; read -r line; \
+        printf '<%s>' \"$line\" > got.txt";
+    adapter(&base, waits, &json!({"interaction_idle": {"pattern": "^never$"}}), &["pressEnter"]);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.rule.as_deref(), Some("generic:press-key"));
+    let taken = orchestrator.answer_and_see(&asked.id, answer("1"), asked.digest.clone()).await;
+    assert!(taken.unwrap());
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "<>");
+    nothing_left(&id, &view);
+}
+
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_no_rule_knows_reaches_the_program_and_no_record() {
+    let base = Base::new();
+    let asks = "printf 'Password: '; stty -echo; read -r key; stty echo; \
+        printf '%s' \"${#key}\" > got.txt";
+    adapter(&base, asks, &json!({"interaction_idle": {"pattern": "^never$"}}), &["pressEnter"]);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.rule.as_deref(), Some("generic:hidden-line"));
+    assert!(asked.secret);
+    let taken =
+        orchestrator.answer_and_see(&asked.id, answer("swordfish"), asked.digest.clone()).await;
+    assert!(taken.unwrap());
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "9");
+    nothing_left(&id, &view);
+    assert_eq!(files_with(base.path(), b"swordfish"), [] as [std::path::PathBuf; 0]);
+}
+
 /// Spec: C1.9.1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn enter_is_not_pressed_in_a_menu_that_does_not_go_where_it_should() {
@@ -121,4 +238,68 @@ async fn a_yes_or_no_at_the_cursor_that_no_rule_knows_is_answered_by_a_person_al
     let view = end(&orchestrator, &id).await;
     assert_eq!(read(&base.path().join("got.txt")), "n");
     nothing_left(&id, &view);
+}
+
+/// An empty line stands for what the program proposes, also where it is not shown.
+///
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_answer_is_an_empty_line() {
+    let base = Base::new();
+    let asks = "printf 'Go on? [Y/n] '; IFS= read -r line; printf '<%s>' \"$line\" > got.txt; \
+        stty -echo; printf 'Passphrase (empty for none): '; IFS= read -r key; stty echo; \
+        printf '(%s)' \"$key\" >> got.txt";
+    adapter(&base, asks, &json!({"interaction_idle": {"pattern": "^never$"}}), &[]);
+    let (orchestrator, id) = started(&base).await;
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    for _ in 0..2 {
+        let asked = intervention(&mut events).await;
+        let taken = orchestrator.answer_and_see(&asked.id, answer(""), asked.digest.clone()).await;
+        assert!(taken.unwrap(), "{}", asked.excerpt);
+    }
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "<>()");
+    nothing_left(&id, &view);
+}
+
+/// Gives up on its first question when a file appears, and asks another at once.
+fn switches(hidden: &str) -> String {
+    format!(
+        r#"{hidden} printf 'Run tests? (y/n) '
+        until [ -e go ]; do IFS= read -r -t 0.02 line && printf 'tests <%s>\n' "$line" >> got.txt; done
+        printf '\ntimed out\nDelete all files? (y/n) '; touch switched
+        IFS= read -r line; printf 'delete <%s>\n' "$line" >> got.txt; exit 0"#
+    )
+}
+
+/// What was decided for one question is not typed into the next, which counts as asked only after a
+/// while.
+///
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_reaches_no_question_that_has_come_in_the_place_of_its_own() {
+    for hidden in ["", "stty -echo;"] {
+        let base = Base::new();
+        let states = json!({"interaction_idle": {"pattern": "^never$"}});
+        adapter(&base, &switches(hidden), &states, &[]);
+        let (orchestrator, id) = started(&base).await;
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        let asked = intervention(&mut events).await;
+        std::fs::write(base.path().join("go"), "").unwrap();
+        until("the next question", || base.path().join("switched").exists()).await;
+        let given = orchestrator.answer_and_see(&asked.id, answer("y"), asked.digest.clone()).await;
+        assert!(!matches!(given, Ok(true)), "{given:?}");
+        assert_eq!(read(&base.path().join("got.txt")), "");
+        let next = loop {
+            let next = intervention(&mut events).await;
+            if next.excerpt.contains("Delete") {
+                break next;
+            }
+        };
+        let taken = orchestrator.answer_and_see(&next.id, answer("n"), next.digest.clone()).await;
+        assert!(taken.unwrap());
+        let view = end(&orchestrator, &id).await;
+        assert_eq!(read(&base.path().join("got.txt")), "delete <n>\n");
+        nothing_left(&id, &view);
+    }
 }

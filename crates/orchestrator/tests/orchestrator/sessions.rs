@@ -45,6 +45,29 @@ async fn sessions_share_nothing_and_each_hears_only_of_itself() {
     assert_eq!(orchestrator.list().len(), 3);
 }
 
+/// Spec: C1.18.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_is_created_has_an_id_of_its_own_and_a_controller_that_waits() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..3 {
+        let id = orchestrator.create_session(base.definition(&echo("once"))).await.unwrap();
+        let controller = orchestrator.controller(&id).expect("its controller");
+        assert_eq!(controller.status(), WorkflowStatus::Pending);
+        assert!(controller.snapshot().view().unwrap().started_at.is_none());
+        assert!(ids.insert(id), "the id is new");
+    }
+    assert_eq!(orchestrator.list().len(), 3);
+    let (first, others) = (ids.first().unwrap().clone(), ids.len() - 1);
+    orchestrator.resume(&first, None).await.unwrap();
+    assert_eq!(end(&orchestrator, &first).await.variables["said"], "once");
+    let waiting = |id: &&SessionId| {
+        orchestrator.controller(id).is_some_and(|it| it.status() == WorkflowStatus::Pending)
+    };
+    assert_eq!(ids.iter().filter(waiting).count(), others, "the others still wait");
+}
+
 /// Spec: GR.7.3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_session_is_cancelled_when_its_agents_are_gone() {
@@ -157,5 +180,5 @@ fn execution_and_persistence_have_folders_and_only_the_facade_is_above_them() {
     // The three components have types of their own.
     assert!(type_name::<coven_orchestrator::SessionManager>().contains("state::manager"));
     assert!(type_name::<coven_orchestrator::WorkflowExecutor>().contains("engine::executor"));
-    assert!(type_name::<Orchestrator>().contains("orchestrator"));
+    assert!(type_name::<Orchestrator>().ends_with("::orchestrator::Orchestrator"));
 }

@@ -4,7 +4,7 @@ use coven_model::{InterventionChoice, InterventionKind, TaskId, TaskStatus, Work
 use coven_orchestrator::{AdmissionQueue, Load, Orchestrator};
 use serde_json::json;
 
-use crate::support::{Base, DEADLINE, decide, end, intervention, nothing_left};
+use crate::support::{Base, DEADLINE, decide, end, intervention, nothing_left, until};
 
 fn task(text: &str) -> TaskId {
     TaskId::new(text).unwrap()
@@ -23,16 +23,6 @@ fn stage(id: &str, tasks: &[(&str, &str)]) -> String {
         .map(|(id, prompt)| json!({"id": id, "adapter": "demo", "executionMode": "headless", "prompt": prompt}))
         .collect();
     json!({"id": id, "stages": [{"id": "all", "tasks": tasks}]}).to_string()
-}
-
-/// Waits until something holds.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let waited = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("never came: {what}"));
 }
 
 async fn loaded(orchestrator: &Orchestrator, running: usize, queued: usize, slots: usize) {
@@ -146,6 +136,58 @@ async fn a_step_that_needs_leave_runs_in_the_name_of_the_person_who_gave_it() {
     let by: Vec<String> =
         orchestrator.admission().admitted().into_iter().map(|line| line.by).collect();
     assert_eq!(by, ["workflow", "a test"]);
+}
+
+/// Approval, slot, pane, terminal, reading, parsing, exit and result, and the slot is free for the
+/// next, which was not let in before.
+///
+/// Spec: RT.1, RT.3, RT.6
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approved_job_has_its_slot_and_its_screen_from_its_start_to_its_end() {
+    let base = Base::new();
+    let orchestrator = open(&base, 1).await;
+    let text = "
+name: whole
+description: One agent that a person lets start.
+steps:
+  - {name: bound, type: agent, adapter: demo, mode: interactive, permissions: ask, needs_approval: true, prompt: say hello there; approve touch made.txt}
+";
+    let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    loaded(&orchestrator, 0, 0, 1).await;
+    assert!(!base.attempt(&id, "bound", 1).exists(), "nothing is there before it may start");
+
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
+    loaded(&orchestrator, 1, 0, 1).await;
+    let next = base.definition(&stage("next", &[("after", "say later")]));
+    let next = orchestrator.execute_workflow(next).await.unwrap();
+    // Its screen is read and understood while it has the slot, and the next one waits.
+    let question = intervention(&mut events).await;
+    assert_eq!(question.kind, InterventionKind::Approval);
+    let agent = || orchestrator.agent(&id, &task("bound"));
+    let screen = agent().unwrap().view().await.unwrap().snapshot.text();
+    assert!(screen.contains("hello there"), "{screen}");
+    loaded(&orchestrator, 1, 1, 1).await;
+    decide(&orchestrator, &question, InterventionChoice::Approve).await;
+
+    // An interactive step is over when its turn is. Its result is what it said, and its slot is free.
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(agent().is_err());
+    assert_eq!(end(&orchestrator, &next).await.status, WorkflowStatus::Completed);
+    loaded(&orchestrator, 0, 0, 1).await;
+    let record = orchestrator.admission().admitted();
+    let jobs: Vec<(String, String)> = record.into_iter().map(|line| (line.job, line.by)).collect();
+    let admitted = |job: String, by: &str| (job, by.to_owned());
+    assert_eq!(
+        jobs,
+        [
+            admitted(format!("{id}/bound/1"), "a test"),
+            admitted(format!("{next}/after/1"), "workflow")
+        ]
+    );
+    nothing_left(&id, &view);
 }
 
 /// Spec: C0.8.2, RT.9

@@ -164,6 +164,16 @@ pub(crate) async fn intervention(events: &mut EventSubscription) -> Intervention
     .await
 }
 
+/// Waits until something holds.
+pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let waited = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, waited).await.unwrap_or_else(|_| panic!("never came: {what}"));
+}
+
 /// Decides an intervention as a person would, who saw what it shows.
 pub(crate) async fn decide(
     orchestrator: &Orchestrator,

@@ -175,3 +175,27 @@ async fn an_agent_that_is_kept_lives_on_after_its_task_and_another_does_not() {
     tokio::time::timeout(DEADLINE, gone).await.expect("it should end");
     nothing_left(&id, &view);
 }
+
+/// A prompt that is longer than an argument may be comes in a file, and the agent follows it.
+///
+/// Spec: C1.6.3
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_that_is_too_long_for_an_argument_is_followed_all_the_same() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let filler = "x".repeat(200_000);
+    let task = |mode: &str, file: &str| {
+        json!({
+            "id": mode, "adapter": "demo", "executionMode": mode, "permissions": "all",
+            "prompt": format!("say {filler}\nwrite ./{file} done\nexit 0"),
+        })
+    };
+    let tasks = [task("headless", "one.txt"), task("interactive", "two.txt")];
+    let text = json!({"id": "long", "stages": [{"id": "s", "tasks": tasks}]}).to_string();
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    for file in ["one.txt", "two.txt"] {
+        assert_eq!(std::fs::read_to_string(base.path().join(file)).unwrap().trim(), "done");
+    }
+}

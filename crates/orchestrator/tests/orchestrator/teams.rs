@@ -2,27 +2,14 @@
 //! agent. `cargo xtask real-agents` runs the same with the real CLIs.
 
 use std::path::Path;
-use std::process::Command;
 
 use coven_model::event::{LoopVerdict, SessionEvent};
 use coven_model::{SessionId, WorkflowStatus};
 use coven_orchestrator::{NewSession, Orchestrator, PublishedEvent};
+use coven_testkit::git::git;
 use serde_json::json;
 
 use crate::support::{Base, end, nothing_left};
-
-fn git(folder: &Path, line: &[&str]) -> String {
-    let output = Command::new("git")
-        .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
-        .args(line)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_SYSTEM", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{line:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
-}
 
 /// A repository with one commit on its main branch, and a folder beside it for what only the test
 /// needs: an arbiter of the demo agent says what the file `verdict` there says.

@@ -1,7 +1,7 @@
 //! One agent on a terminal, with everything it told so far.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use coven_model::{AgentState, ContentDigest, InterventionChoice, JobOutcome};
 use coven_runner::{
@@ -31,11 +31,55 @@ pub(crate) enum Told {
     Done(Arc<JobOutcome>),
 }
 
+/// How long agents were in which state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StateTimes {
+    pub(crate) unknown: Duration,
+    pub(crate) all: Duration,
+}
+
+impl StateTimes {
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { unknown: self.unknown + other.unknown, all: self.all + other.all }
+    }
+
+    /// The share of the time in which nobody knew what the agents do, in percent.
+    pub(crate) fn unknown_percent(self) -> f64 {
+        100.0 * self.unknown.as_secs_f64() / self.all.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Adds up how long an agent is in its states.
+#[derive(Debug)]
+struct StateClock {
+    times: StateTimes,
+    state: AgentState,
+    since: Instant,
+}
+
+impl StateClock {
+    fn new() -> Self {
+        let (times, state) = (StateTimes::default(), AgentState::Starting);
+        Self { times, state, since: Instant::now() }
+    }
+
+    fn enter(&mut self, state: AgentState) {
+        let spent = self.since.elapsed();
+        self.since = Instant::now();
+        self.times.all += spent;
+        if self.state == AgentState::Unknown {
+            self.times.unknown += spent;
+        }
+        self.state = state;
+    }
+}
+
 /// An agent on a terminal.
 pub(crate) struct Agent {
     pub(crate) runner: AgentRunner,
     pub(crate) scenery: Scenery,
     told: watch::Receiver<Vec<Told>>,
+    clock: Arc<Mutex<StateClock>>,
     listener: JoinHandle<()>,
     before: std::collections::BTreeSet<u32>,
 }
@@ -46,8 +90,9 @@ impl Agent {
         let runner = AgentRunner::start(scenery.adapter.clone(), task, &scenery.place)
             .map_err(|error| error.to_string())?;
         let (sender, told) = watch::channel(Vec::new());
-        let listener = tokio::spawn(listen(runner.subscribe(), sender));
-        Ok(Self { runner, scenery, told, listener, before })
+        let clock = Arc::new(Mutex::new(StateClock::new()));
+        let listener = tokio::spawn(listen(runner.subscribe(), sender, Arc::clone(&clock)));
+        Ok(Self { runner, scenery, told, clock, listener, before })
     }
 
     pub(crate) fn told(&self) -> Vec<Told> {
@@ -136,7 +181,16 @@ impl Agent {
     }
 
     pub(crate) async fn turn_end(&self, from: usize) -> Result<bool, String> {
-        let ended = self.wait(from, "the end of the turn", |told| match told {
+        self.turn_end_within(STEP_TIMEOUT, from).await
+    }
+
+    /// The same, for no longer than this.
+    pub(crate) async fn turn_end_within(
+        &self,
+        timeout: Duration,
+        from: usize,
+    ) -> Result<bool, String> {
+        let ended = self.wait_within(timeout, from, "the end of the turn", |told| match told {
             Told::TurnEnded { error } => Some(*error),
             _ => None,
         });
@@ -212,6 +266,14 @@ impl Agent {
         outputs.collect::<Vec<_>>().concat()
     }
 
+    /// How long it was in its states until now.
+    pub(crate) fn times(&self) -> StateTimes {
+        let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = clock.state;
+        clock.enter(state);
+        clock.times
+    }
+
     /// How many processes it has.
     pub(crate) fn processes(&self) -> usize {
         left::since(&self.before).len()
@@ -231,11 +293,18 @@ impl Agent {
     }
 }
 
-async fn listen(mut events: RunnerSubscription, told: watch::Sender<Vec<Told>>) {
+async fn listen(
+    mut events: RunnerSubscription,
+    told: watch::Sender<Vec<Told>>,
+    clock: Arc<Mutex<StateClock>>,
+) {
     while let Some(update) = events.next().await {
         let each = match update {
             RunnerUpdate::Lagged(missed) => Told::Lagged(missed),
-            RunnerUpdate::Event(RunnerEvent::State(verdict)) => Told::State(verdict.state),
+            RunnerUpdate::Event(RunnerEvent::State(verdict)) => {
+                clock.lock().unwrap_or_else(PoisonError::into_inner).enter(verdict.state);
+                Told::State(verdict.state)
+            }
             RunnerUpdate::Event(RunnerEvent::Awaiting(question)) => Told::Asks(question),
             RunnerUpdate::Event(RunnerEvent::NoLongerAwaiting(digest)) => Told::Gone(digest),
             RunnerUpdate::Event(RunnerEvent::TurnEnded { error }) => Told::TurnEnded { error },

@@ -121,8 +121,10 @@ fn main() -> ExitCode {
             }
         };
         let mut rows = Rows { cli, marks: Vec::new() };
-        reactor.block_on(rows::first_run(&stage, &mut rows));
-        reactor.block_on(rows::terminal(&stage, &mut rows));
+        let first = reactor.block_on(rows::first_run(&stage, &mut rows));
+        let early = reactor.block_on(rows::early_message(&stage, &mut rows));
+        let times = reactor.block_on(rows::terminal(&stage, &mut rows));
+        rows.add("known states", rows::unknown(first.plus(early).plus(times)));
         reactor.block_on(headless::rows(&stage, &mut rows));
         println!("{}", rows.into_json());
     }

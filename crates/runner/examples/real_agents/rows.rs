@@ -4,15 +4,18 @@ use coven_model::{
     AgentState, AgentVerdict, AwaitingKind, InterventionChoice, PermissionLevel, ProcessEnding,
 };
 use coven_runner::{AgentTask, AnswerAction, DeliveryError, Message};
-use coven_testkit::model::{ModelScene, QUESTION_ENTRIES};
+use coven_testkit::model::{LONG_COMMAND_LINES, ModelScene, QUESTION_ENTRIES};
 
-use crate::agent::{Agent, STEP_TIMEOUT, Told};
+use crate::agent::{Agent, STEP_TIMEOUT, StateTimes, Told};
 use crate::stage::Stage;
 use crate::{Found, Mark, Rows};
 use coven_testkit::real_cli::{Cli, Home};
 
 /// More dialogs than any of them has; only a loop has more.
 const MAX_DIALOGS: usize = 8;
+
+/// The share of the time in which what an agent does may be unknown.
+const MAX_UNKNOWN_PERCENT: f64 = 1.0;
 
 /// A text of several lines, which must arrive as it is.
 const PASTED: &str =
@@ -26,14 +29,17 @@ fn task(job: &str, prompt: Option<&str>) -> AgentTask {
 
 /// The first start: every dialog is seen, answered by its name, and behind the last one waits the
 /// prompt. Then what the CLI leaves running after its own end is stopped.
-pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
+pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) -> StateTimes {
     let started = stage.scenery(Home::Fresh).map_err(|error| error.to_string());
     let agent = match started.and_then(|scenery| {
         let task = task(&scenery.job, None);
         Agent::start(scenery, task)
     }) {
         Ok(agent) => agent,
-        Err(error) => return rows.add("first-run dialogs", Mark::Failed(error)),
+        Err(error) => {
+            rows.add("first-run dialogs", Mark::Failed(error));
+            return StateTimes::default();
+        }
     };
     let found = dialogs(stage.cli, &agent).await;
     if found.is_err() {
@@ -45,10 +51,43 @@ pub(crate) async fn first_run(stage: &Stage, rows: &mut Rows) {
         Cli::Gemini => Some("stop with its relaunch"),
         Cli::Claude | Cli::Opencode | Cli::Qwen | Cli::Copilot => None,
     };
+    let times = agent.times();
     let stopped = stop(agent).await;
     if let Some(row) = more {
         rows.add(row, stopped);
     }
+    times
+}
+
+/// A message to an agent that was only just started waits until it can be typed.
+pub(crate) async fn early_message(stage: &Stage, rows: &mut Rows) -> StateTimes {
+    const ROW: &str = "message right after the start";
+    let started = stage.scenery(Home::Settled).map_err(|error| error.to_string());
+    let agent = match started.and_then(|scenery| {
+        let task = task(&scenery.job, None);
+        Agent::start(scenery, task)
+    }) {
+        Ok(agent) => agent,
+        Err(error) => {
+            rows.add(ROW, Mark::Failed(error));
+            return StateTimes::default();
+        }
+    };
+    let found = message(stage, &agent, "at once").await;
+    if found.is_err() {
+        stage.keep(ROW, &agent.portrait(stage).await);
+    }
+    rows.add(ROW, found);
+    let times = agent.times();
+    stop(agent).await.ok();
+    times
+}
+
+/// How much of the time nobody knew what the agents do, over all rows on a terminal.
+pub(crate) fn unknown(times: StateTimes) -> Found {
+    let (percent, seconds) = (times.unknown_percent(), times.all.as_secs());
+    let told = format!("unknown for {percent:.2} % of {seconds} s");
+    if percent < MAX_UNKNOWN_PERCENT { Ok(told) } else { Err(told) }
 }
 
 async fn dialogs(cli: Cli, agent: &Agent) -> Found {
@@ -85,7 +124,7 @@ async fn dialogs(cli: Cli, agent: &Agent) -> Found {
 }
 
 /// Everything else, in one conversation.
-pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
+pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) -> StateTimes {
     let started = stage.scenery(Home::Settled).map_err(|error| error.to_string());
     let prompt = format!("{} please", ModelScene::Text);
     let turns = stage.turns(0).len();
@@ -94,7 +133,10 @@ pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
         Agent::start(scenery, task)
     }) {
         Ok(agent) => agent,
-        Err(error) => return rows.add("idle", Mark::Failed(error)),
+        Err(error) => {
+            rows.add("idle", Mark::Failed(error));
+            return StateTimes::default();
+        }
     };
     macro_rules! row {
         ($name:literal, $check:expr) => {
@@ -118,12 +160,16 @@ pub(crate) async fn terminal(stage: &Stage, rows: &mut Rows) {
     row!("answer with an entry", chosen(stage, &agent, None));
     row!("answer in words", chosen(stage, &agent, Some("a colour of mine")));
     row!("draft in the prompt", drafted(stage, &agent));
+    row!("long command", long_command(&agent));
     row!("interrupt", interrupt(stage, &agent));
     row!("message after interrupt", message(stage, &agent, "after the interrupt"));
     row!("model error", error(&agent));
     row!("message after error", message(stage, &agent, "after the error"));
     row!("multi-line paste", paste(stage, &agent));
+    row!("retries", retries(stage, &agent));
+    let times = agent.times();
     rows.add("stop", stop(agent).await);
+    times
 }
 
 /// Brings an agent back to its prompt after a row that failed, as well as can be.
@@ -366,6 +412,77 @@ async fn error(agent: &Agent) -> Found {
     }
     let verdict = agent.runner.verdict();
     Ok(by(&verdict))
+}
+
+/// The model fails again and again, and what the agent does says so.
+async fn retries(stage: &Stage, agent: &Agent) -> Found {
+    let (from, turns) = (agent.now(), stage.turns(0).len());
+    agent.send(&format!("{} please", ModelScene::Unavailable)).await?;
+    let mut verdict = agent.runner.watch();
+    let tries = verdict.wait_for(|verdict| verdict.retry.is_some());
+    let retry = tokio::select! {
+        waited = tokio::time::timeout(STEP_TIMEOUT, tries) => match waited {
+            Ok(Ok(verdict)) => verdict.retry.clone(),
+            Ok(Err(_)) => return Err("the runner ended".to_owned()),
+            Err(_) => return silent_retries(stage, agent, turns).await,
+        },
+        error = agent.turn_end_within(STEP_TIMEOUT * 2, from) => {
+            return if error? {
+                Ok("it gives up at once, with an error".to_owned())
+            } else {
+                Err("the turn ended as if nothing had happened".to_owned())
+            };
+        }
+    };
+    let shown = retry.map(|retry| retry.to_string()).unwrap_or_default();
+    recover(agent).await;
+    agent.state(AgentState::Idle).await?;
+    // What stands beside the notice is no reason.
+    if shown.contains("interrupt") { Err(format!("it says `{shown}`")) } else { Ok(shown) }
+}
+
+/// An agent that tries again and again and shows nothing of it works, as far as anybody can see.
+async fn silent_retries(stage: &Stage, agent: &Agent, turns: usize) -> Found {
+    let tries = stage.turns(turns).len();
+    let found = agent.runner.verdict().state;
+    let text = agent.runner.view().await.map(|view| view.snapshot.text()).unwrap_or_default();
+    let asked = ModelScene::Unavailable.to_string();
+    let below = text.rsplit_once(&asked).map_or("", |(_, below)| below).to_lowercase();
+    let words = ["retry", "again", "attempt", "reconnect", "500", "unavailable", "overloaded"];
+    let told = words.iter().find(|word| below.contains(**word));
+    recover(agent).await;
+    agent.state(AgentState::Idle).await?;
+    match told {
+        Some(word) => Err(format!("its screen says {word:?}, and the state does not")),
+        None if tries < 2 || found != AgentState::Working => {
+            Err(format!("it neither tries again nor gives up: {found}, {tries} request(s)"))
+        }
+        None => Ok(format!("its screen says nothing of its {tries} tries")),
+    }
+}
+
+/// A command that the dialog shows only in part is said to be that, so that no rule approves it.
+async fn long_command(agent: &Agent) -> Found {
+    let (from, ran) = (agent.now(), Stage::ran(&agent.scenery.place));
+    agent.send(&format!("{} please", ModelScene::Long)).await?;
+    let (_, question) = agent.question(from).await?;
+    let shown = |number: &usize| {
+        question.excerpt.iter().any(|line| line.contains(&format!("echo line-{number}")))
+    };
+    let shown = (1..LONG_COMMAND_LINES).filter(shown).count();
+    let is_whole = shown == LONG_COMMAND_LINES - 1;
+    agent.choose(&question, InterventionChoice::Deny).await?;
+    agent.turn_end(from).await?;
+    if Stage::ran(&agent.scenery.place) != ran {
+        return Err("the command ran".to_owned());
+    }
+    match (is_whole, question.action.truncated) {
+        (true, _) => Ok("all of it is in the question".to_owned()),
+        (false, true) => Ok(format!(
+            "{shown} of {LONG_COMMAND_LINES} lines are shown, and the question says that it is cut off"
+        )),
+        (false, false) => Err(format!("{shown} of {LONG_COMMAND_LINES} lines are shown")),
+    }
 }
 
 async fn paste(stage: &Stage, agent: &Agent) -> Found {

@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use coven_model::ContentDigest;
+use coven_model::{AgentState, AgentVerdict, ContentDigest};
 use coven_terminal::keys::paste;
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
 use super::sending::submit_keys;
+use super::unread::TypedInput;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{
-    self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, HeldAnswer, KeySequence,
-    PendingAnswer, Release, ShownQuestion,
+    self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
+    KeySequence, PendingAnswer, Release, ShownQuestion,
 };
-use crate::delivery::DeliveryError;
+use crate::delivery::{DeliveryError, InputName, Message, answers};
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
@@ -22,6 +23,23 @@ const MAX_DRAIN_TURNS: usize = 64;
 /// How long after a secret was typed it is submitted: programs that take keys in pieces take an
 /// Enter in the same piece for a part of the text.
 const SECRET_SUBMIT_DELAY: Duration = Duration::from_millis(300);
+
+/// What stands on the tape in the place of the name of a secret.
+const SECRET_NAME: &str = "secret";
+
+/// What a text as an answer is typed in: the text, and what submits it.
+const TEXT_PIECES: usize = 2;
+
+/// Whether an answer can be given at once.
+enum AnswerDelay {
+    None,
+    /// It is looked at again then, and does not wait longer than its patience.
+    Until {
+        due: Duration,
+        patience: Option<Duration>,
+    },
+    Refused(AnswerError),
+}
 
 impl RunnerActor {
     /// Reads everything that the agent has printed so far.
@@ -35,63 +53,195 @@ impl RunnerActor {
     }
 
     /// Answers a question, if exactly that is on the screen at this very moment.
-    pub(super) fn answer(
+    pub(super) fn answer(&mut self, answer: GivenAnswer, reply: AnswerReply) {
+        self.answer_within(answer, reply, None);
+    }
+
+    /// The same; until then the screen may show something else.
+    fn answer_within(
         &mut self,
-        digest: ContentDigest,
-        action: AnswerAction,
+        answer: GivenAnswer,
         reply: AnswerReply,
+        patience: Option<Duration>,
     ) {
         self.drain();
-        let now = self.now();
+        let (now, collects_lines) = (self.now(), self.collects_lines());
         let AgentReader::Terminal(terminal) = &mut self.reader else {
             return reply.end(Err(AnswerError::Ended));
         };
-        if !terminal.answer.is_none() {
+        if !terminal.answer.is_none() || terminal.unverified.is_some() {
             return reply.end(Err(AnswerError::Stale));
+        }
+        if let Some(draft) = terminal.keyboard.line.draft().filter(|_| collects_lines)
+            && answer.typed == 0
+        {
+            return reply.end(Err(AnswerError::Draft(draft.to_owned())));
         }
         let snapshot = terminal.look(now);
         let verdict = terminal.sniffer.verdict().clone();
+        if answer.typed > 0 {
+            return self.resume_answer(answer, &verdict, reply, &snapshot);
+        }
         self.report();
-        if verdict.digest.as_ref() != Some(&digest) {
+        if verdict.digest.as_ref() != Some(&answer.digest) {
             return reply.end(Err(AnswerError::Stale));
         }
-        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let asked_at = terminal.question.as_ref().map(|asked| asked.since);
-        let settled_at = asked_at.map(|asked_at| asked_at + answer::QUESTION_SETTLE_TIME);
-        if let Some(due) = settled_at.filter(|due| *due > now) {
-            terminal.wake_at(due);
-            terminal.answer = PendingAnswer::Held(HeldAnswer { digest, action, reply, due });
-            return;
+        self.tell_question(now);
+        match self.answer_delay(patience, now) {
+            AnswerDelay::None => {}
+            AnswerDelay::Refused(error) => return reply.end(Err(error)),
+            AnswerDelay::Until { due, patience } => {
+                let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+                terminal.wake_at(due);
+                terminal.answer = PendingAnswer::Held(HeldAnswer { answer, reply, due, patience });
+                return;
+            }
         }
-        let config = self.adapter.config();
-        let keys = match action {
-            AnswerAction::Choose(choice) => {
-                answer::keys_for(config, &verdict.evidence.rule, choice)
-            }
-            AnswerAction::Keys(keys) => Ok(keys),
-            AnswerAction::Exact(keys) => {
-                terminal.answer = PendingAnswer::Pressing(KeySequence::at_once(keys), reply);
-                return self.press_keys(&snapshot, now);
-            }
-            AnswerAction::Secret(text) => return self.type_secret(&text, digest, reply),
+        self.delete_leftover();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let GivenAnswer { digest, action, name, .. } = answer;
+        match action {
+            AnswerAction::Secret(text) => self.type_secret(&text, digest, reply),
             AnswerAction::Text(text) => {
-                return terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
+                let name = name.map(InputName::Answer);
+                self.type_answer(Message { name, ..Message::new(text) }, reply, now);
             }
             AnswerAction::Entry { id, text } => {
+                let config = self.adapter.config();
                 let keys = config.entries.as_ref().map_or(&[][..], |entries| &entries.text_keys);
                 let keys = coven_adapters::adapter::keys(keys);
                 let selection = EntrySelection::new(id, text, keys);
                 terminal.answer = PendingAnswer::Selecting(selection, reply);
-                return self.press_keys(&snapshot, now);
+                self.press_keys(&snapshot, now);
             }
+            action => match self.keys_of(action, &verdict.evidence.rule) {
+                Err(error) => reply.end(Err(error)),
+                Ok(keys) => self.press(keys.resumed(name, 0), reply, &snapshot),
+            },
+        }
+    }
+
+    /// Whether an answer to the question that counts as asked has to wait. With a patience it has
+    /// waited before, and does not longer than until then.
+    fn answer_delay(&self, patience: Option<Duration>, now: Duration) -> AnswerDelay {
+        let AgentReader::Terminal(terminal) = &self.reader else { return AnswerDelay::None };
+        let asked_at = terminal.question.as_ref().map(|asked| asked.since);
+        let settled_at = asked_at.map(|asked_at| asked_at + answer::QUESTION_SETTLE_TIME);
+        if let Some(due) = settled_at.filter(|due| *due > now) {
+            return AnswerDelay::Until { due, patience };
+        }
+        let until = |due: Duration, look: Duration, error: AnswerError| {
+            let until = patience.unwrap_or(due);
+            if until <= now {
+                return AnswerDelay::Refused(error);
+            }
+            AnswerDelay::Until { due: until.min(look), patience: Some(until) }
+        };
+        if let Some(process) = self.pane.stopped_reader() {
+            let error = AnswerError::Stopped(process);
+            let (due, look) = (now + answer::STOPPED_PATIENCE, now + answer::STOPPED_LOOK_TIME);
+            return until(due, look, error);
+        }
+        // A person may have answered it.
+        let given = terminal.keyboard.given.filter(|at| asked_at.is_some_and(|asked| *at >= asked));
+        let taken = given.map(|at| at + answer::PERSON_ANSWER_TIME).filter(|due| *due > now);
+        if let Some(due) = taken {
+            return until(due, due, AnswerError::Stale);
+        }
+        // Another question may be there for less time than it takes to count.
+        if !terminal.sniffer.shows_question() {
+            let due = now + answer::QUESTION_HIDDEN_TIME;
+            return until(due, due, AnswerError::Stale);
+        }
+        AnswerDelay::None
+    }
+
+    /// Goes on with an answer that another process began to type.
+    fn resume_answer(
+        &mut self,
+        answer: GivenAnswer,
+        verdict: &AgentVerdict,
+        reply: AnswerReply,
+        snapshot: &ScreenSnapshot,
+    ) {
+        let now = self.now();
+        let GivenAnswer { digest, action, name, typed } = answer;
+        let AgentReader::Terminal(terminal) = &self.reader else { return };
+        // What was typed into a line changes what is asked, and waits there for its end.
+        let leftover = terminal.keyboard.line.leftover().filter(|_| self.collects_lines());
+        let awaits = verdict.state == AgentState::Awaiting || leftover.is_some();
+        let keys = match action {
+            AnswerAction::Text(text) if leftover == Some(&*text) => {
+                return self.submit_leftover(name.as_deref(), digest, reply);
+            }
+            AnswerAction::Text(_) if typed >= TEXT_PIECES => {
+                Ok(KeySequence::submitted(digest, now))
+            }
+            AnswerAction::Text(text) if awaits => {
+                let name = name.map(InputName::Answer);
+                let message = Message { name, typed: true, ..Message::new(text) };
+                return self.type_answer(message, reply, now);
+            }
+            action => self.keys_of(action, &verdict.evidence.rule).and_then(|keys| {
+                if typed >= keys.len() {
+                    Ok(KeySequence::submitted(digest, now))
+                } else if awaits {
+                    Ok(keys.resumed(name, typed))
+                } else {
+                    Err(AnswerError::Stale)
+                }
+            }),
         };
         match keys {
             Err(error) => reply.end(Err(error)),
             Ok(keys) => {
-                terminal.answer = PendingAnswer::Pressing(KeySequence::new(keys), reply);
-                self.press_keys(&snapshot, now);
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.keyboard.line.forget_leftover();
+                }
+                self.press(keys, reply, snapshot);
             }
         }
+    }
+
+    /// Submits an answer that another process typed into a line.
+    fn submit_leftover(&mut self, name: Option<&str>, digest: ContentDigest, reply: AnswerReply) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let modes = terminal.screen.key_modes();
+        terminal.keyboard.line.clear();
+        let keys = KeySequence::submitted(digest, now + answer::QUESTION_SETTLE_TIME);
+        terminal.answer = PendingAnswer::Pressing(keys, reply);
+        terminal.wake_at(now + answer::QUESTION_SETTLE_TIME);
+        if let Some(name) = name {
+            drop(self.pane.mark(&answers(name)));
+        }
+        let submit = submit_keys(&self.adapter.config().keys.submit);
+        let bytes: Vec<u8> = submit.iter().flat_map(|key| key.encode(modes)).collect();
+        self.write_input(&bytes, bytes.len());
+    }
+
+    /// The keys of an answer that is nothing but keys. What others came to shows on the screen alone.
+    fn keys_of(&self, action: AnswerAction, rule: &str) -> Result<KeySequence, AnswerError> {
+        match action {
+            AnswerAction::Choose(choice) => {
+                answer::keys_for(self.adapter.config(), rule, choice).map(KeySequence::new)
+            }
+            AnswerAction::Keys(keys) => Ok(KeySequence::new(keys)),
+            AnswerAction::Exact(keys) => Ok(KeySequence::at_once(keys)),
+            AnswerAction::Text(_) | AnswerAction::Secret(_) | AnswerAction::Entry { .. } => {
+                Err(AnswerError::Stale)
+            }
+        }
+    }
+
+    /// Begins to press keys.
+    fn press(&mut self, keys: KeySequence, reply: AnswerReply, snapshot: &ScreenSnapshot) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else {
+            return reply.end(Err(AnswerError::Ended));
+        };
+        terminal.answer = PendingAnswer::Pressing(keys, reply);
+        self.press_keys(snapshot, now);
     }
 
     /// Types a secret, and submits it when the program has had time to take it.
@@ -112,6 +262,8 @@ impl RunnerActor {
         terminal.wake_at(settled);
         self.redactor.add(text.to_owned());
         self.output.hide(text);
+        // Whoever finds it half typed must know that it is nobody's draft.
+        drop(self.pane.mark(&answers(SECRET_NAME)));
         self.write_secret(&bytes);
         for key in submit_keys(&self.adapter.config().keys.submit) {
             self.input.schedule(due, key.encode(modes));
@@ -127,7 +279,7 @@ impl RunnerActor {
             Release::None => {}
             Release::Wait(due) => terminal.wake_at(due),
             Release::Give(held) => {
-                self.answer(held.digest, held.action, held.reply);
+                self.answer_within(held.answer, held.reply, held.patience);
                 // A text begins its way with the next look.
                 self.wake_at(now);
             }
@@ -145,32 +297,50 @@ impl RunnerActor {
         };
         let mut effects = terminal.answer.select(terminal.sniffer.menu(), now);
         effects.extend(terminal.answer.feed(snapshot.hash(), shown, now));
+        let mut pressed = 0;
         for effect in effects {
             match effect {
-                AnswerEffect::Type(text, reply) => self.type_answer(text, reply, now),
-                AnswerEffect::Press(key) => self.write(&key.encode(modes)),
+                AnswerEffect::Type(text, reply) => {
+                    self.type_answer(Message::new(text), reply, now);
+                }
+                AnswerEffect::Note(note) => drop(self.pane.mark(&note)),
+                AnswerEffect::Press(key) => {
+                    let bytes = key.encode(modes);
+                    pressed += bytes.len();
+                    self.write_input(&bytes, pressed);
+                }
                 AnswerEffect::Wake(due) => self.wake_at(due),
                 AnswerEffect::Ended(reply, result) => {
-                    self.forget_answered();
-                    reply.end(result);
+                    self.input_ended(TypedInput::Answer(reply, result));
                 }
             }
         }
     }
 
-    /// Types the text that is the rest of an answer.
-    fn type_answer(&mut self, text: String, reply: AnswerReply, now: Duration) {
+    /// Types the text that is an answer, or the rest of one.
+    fn type_answer(&mut self, answer: Message, reply: AnswerReply, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else {
             return reply.end(Err(AnswerError::Ended));
         };
-        terminal.deliveries.push_answer(text, MessageSource::Answer(reply), now);
+        terminal.deliveries.push_answer(answer, MessageSource::Answer(reply), now);
         terminal.wake_at(now);
+    }
+
+    /// A question that is answered must have been told.
+    fn tell_question(&mut self, now: Duration) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        if let Some(asked) = terminal.question.as_mut().filter(|asked| !asked.is_told()) {
+            asked.hurry(now);
+            self.report();
+        }
     }
 
     /// An answer is over. What is asked now is another question, and is reported as one.
     pub(super) fn forget_answered(&mut self) {
-        if let AgentReader::Terminal(terminal) = &mut self.reader {
-            terminal.question = None;
+        if let AgentReader::Terminal(terminal) = &mut self.reader
+            && let Some(asked) = &mut terminal.question
+        {
+            asked.end();
         }
     }
 }

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::handle::StopReply;
 use super::lifecycle::FORCE_TIMEOUT;
+use super::question::ReportedQuestion;
 use super::reader::{PromptAge, TerminalReader};
 use super::{AgentReader, LoopEnd, OutputReading, READ_SIZE, Request, RunnerActor};
 use crate::event::RunnerEvent;
@@ -135,7 +136,7 @@ impl RunnerActor {
                 let since = mark::now();
                 verdict.evidence.since = terminal.history.age_at(since);
                 published.set_verdict(verdict, Some(since));
-                if let Some(asked) = terminal.question.take() {
+                if let Some(asked) = terminal.question.take().filter(ReportedQuestion::is_missed) {
                     published.tell(RunnerEvent::NoLongerAwaiting(asked.reported));
                 }
                 let session = session_shown(&*adapter, &mut terminal).or(session);

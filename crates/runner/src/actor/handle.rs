@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coven_model::{AgentVerdict, ContentDigest, JobOutcome, Timestamp};
+use coven_model::{AgentVerdict, JobOutcome, Timestamp};
 use coven_terminal::keys::KeyPress;
 use coven_terminal::screen::GridSize;
 use parking_lot::Mutex;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::StopError;
 use super::published::PublishedState;
 use crate::agent::AgentView;
-use crate::answer::{AnswerAction, AnswerError};
+use crate::answer::{AnswerError, GivenAnswer};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::ShownState;
 use crate::subscription::{EventSource, RunnerSubscription};
@@ -55,8 +55,7 @@ pub(crate) enum Request {
     ViewerSize(Option<GridSize>),
     Interrupt,
     Answer {
-        digest: ContentDigest,
-        action: AnswerAction,
+        answer: GivenAnswer,
         reply: AnswerReply,
     },
     View(Reply<AgentView>),

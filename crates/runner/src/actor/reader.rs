@@ -7,21 +7,28 @@ use coven_adapters::sniffer::{ReadPacer, ScreenSniffer};
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptItem};
 use coven_adapters::{AgentAdapter, retry_notice};
 use coven_model::{
-    AgentState, AgentVerdict, ContentDigest, EvidenceSource, ModelRetry, Timestamp, VerdictEvidence,
+    AgentState, AgentVerdict, ContentDigest, EvidenceSource, ModelRetry, StateMark, Timestamp,
+    VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::{AnswerReply, DeliveryReply};
+use super::keyboard::PersonKeyboard;
+use super::question::ReportedQuestion;
 use super::screen::SuspendableScreen;
+use super::unread::{TypedInput, UnverifiedInput};
 use crate::answer::{AnswerError, PendingAnswer};
-use crate::delivery::{DeliveryProof, DeliveryQueue, Message};
+use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message};
 use crate::finished::PastActivity;
-use crate::mark::{self, StateMark};
+use crate::mark;
 
 /// How long an agent must rest after a command of its program for that to be all.
 const COMMAND_TURN_TIME: Duration = Duration::from_secs(2);
+
+/// How long an agent that was told something before it was found, and rests, may take to begin.
+const UNSEEN_BEGIN_TIME: Duration = Duration::from_secs(8);
 
 /// What makes sense of an agent's output.
 pub(crate) enum AgentReader {
@@ -44,6 +51,12 @@ pub(crate) struct TerminalReader {
     pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
     pub(super) keyboard: PersonKeyboard,
+    /// How many bytes were last written together for an answer or a message.
+    pub(super) typed_bytes: u32,
+    /// What deletes a message that is not delivered.
+    pub(super) erase: Vec<u8>,
+    /// An answer or a message that nothing was seen of.
+    pub(super) unverified: Option<UnverifiedInput>,
     /// When to look at the screen again for a delivery or an answer.
     pub(super) wake: Option<Duration>,
     pub(super) unsaved: UnsavedOutput,
@@ -54,19 +67,6 @@ pub(crate) struct TerminalReader {
     /// The attempt to reach its model that its screen tells of.
     pub(super) retry: Option<ModelRetry>,
     pub(super) history: AgentHistory,
-}
-
-/// What a person types.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct PersonKeyboard {
-    /// Whether a person may have typed something, so that a draft may stand in the prompt.
-    pub(super) was_used: bool,
-    /// When a person last typed something.
-    pub(super) last: Option<Duration>,
-    /// Keys that wait for a message to be submitted.
-    pub(super) held: Vec<u8>,
-    /// When they are written at the latest.
-    pub(super) due: Option<Duration>,
 }
 
 /// The inputs of a task, which are sent one by one.
@@ -81,6 +81,8 @@ pub(super) enum TaskInputs {
 /// Whether an agent has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PendingTurn {
+    /// Nobody has given it anything yet. What it does while it starts is no turn.
+    NothingGiven,
     None,
     /// It was given a message then, and has not been seen to work on it.
     Given(Duration),
@@ -112,24 +114,6 @@ pub(super) struct UnsavedOutput {
     pub(super) last: Duration,
 }
 
-/// A question that was reported.
-pub(super) struct ReportedQuestion {
-    /// As it was reported.
-    pub(super) reported: ContentDigest,
-    /// As it is shown now: with another entry selected, or with half an answer typed.
-    pub(super) shown: ContentDigest,
-    /// Whether the terminal was too small to show all of it.
-    pub(super) is_cut: bool,
-    /// When it was reported.
-    pub(super) since: Duration,
-}
-
-impl ReportedQuestion {
-    pub(super) fn new(digest: ContentDigest, is_cut: bool, now: Duration) -> Self {
-        Self { shown: digest.clone(), reported: digest, is_cut, since: now }
-    }
-}
-
 /// Where a message comes from, which is where its end is told.
 #[derive(Debug)]
 pub(super) enum MessageSource {
@@ -147,12 +131,14 @@ pub(super) enum MessageSource {
 pub(super) struct AgentHistory {
     pub(super) born: Timestamp,
     before: Option<StateMark>,
+    /// Whether what it does was noted on its tape by this process.
+    pub(super) is_noted: bool,
 }
 
 impl AgentHistory {
     fn new(before: Option<StateMark>) -> Self {
         let born = before.as_ref().and_then(|before| before.started);
-        Self { born: born.unwrap_or_else(mark::now), before }
+        Self { born: born.unwrap_or_else(mark::now), before, is_noted: false }
     }
 
     /// Since when the agent does what it does now. One that was found goes on with what it did.
@@ -185,9 +171,10 @@ impl AgentReader {
         let sniffer = ScreenSniffer::new(adapter.rules());
         let mut terminal =
             TerminalReader::new(screen, sniffer, deliveries, AgentHistory::new(None));
-        if prompt.is_some() {
-            terminal.turn = PendingTurn::Given(Duration::ZERO);
-        }
+        terminal.turn = match prompt {
+            Some(_) => PendingTurn::Given(Duration::ZERO),
+            None => PendingTurn::NothingGiven,
+        };
         if let Some(prompt) = typed_prompt {
             let message = Message::new(prompt);
             terminal.deliveries.push(message, MessageSource::Prompt, Duration::ZERO);
@@ -208,8 +195,17 @@ impl AgentReader {
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;
         terminal.keyboard.was_used = true;
+        terminal.keyboard.line = past.line;
+        // What it was doing is noted already; this process has not looked yet.
+        terminal.history.is_noted = true;
         if past.worked {
             terminal.turn = PendingTurn::Working;
+        } else if past.submitted {
+            // It may have worked on that while nobody looked, or be about to.
+            let begins =
+                if adapter.rules().show_work() { UNSEEN_BEGIN_TIME } else { Duration::ZERO };
+            terminal.turn = PendingTurn::Command(begins);
+            terminal.wake_at(begins + COMMAND_TURN_TIME);
         }
         terminal.pace.changed(Duration::ZERO);
         terminal.take_inputs(inputs);
@@ -265,6 +261,9 @@ impl TerminalReader {
             turn: PendingTurn::None,
             prompt: PromptAge::Starting,
             keyboard: PersonKeyboard::default(),
+            typed_bytes: 0,
+            erase: Vec::new(),
+            unverified: None,
             wake: None,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             resizes: 0,
@@ -323,7 +322,9 @@ impl TerminalReader {
         let is_working = self.sniffer.verdict().state == AgentState::Working;
         self.retry = is_working.then(|| retry_notice::on_screen(&snapshot)).flatten();
         if self.sniffer.take_worked() {
-            self.turn = PendingTurn::Working;
+            if self.turn != PendingTurn::NothingGiven || self.keyboard.was_used {
+                self.turn = PendingTurn::Working;
+            }
             self.deliveries.note_work();
         }
         snapshot
@@ -334,7 +335,7 @@ impl TerminalReader {
         let ended = match self.turn {
             PendingTurn::Working => true,
             PendingTurn::Command(since) => since + COMMAND_TURN_TIME <= now,
-            PendingTurn::None | PendingTurn::Given(_) => false,
+            PendingTurn::NothingGiven | PendingTurn::None | PendingTurn::Given(_) => false,
         };
         if ended {
             self.turn = PendingTurn::None;
@@ -359,13 +360,14 @@ impl TerminalReader {
 
     /// Whether nothing is under way that will look at the screen soon.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.deliveries.is_empty() && self.answer.is_none()
+        self.deliveries.is_empty() && self.answer.is_none() && self.unverified.is_none()
     }
 
     /// Whether an answer changes what is shown.
     pub(super) fn is_answering(&self) -> bool {
         let is_typed = matches!(self.deliveries.first(), Some(MessageSource::Answer(_)));
-        self.answer.is_pressing() || is_typed
+        let is_unverified = self.unverified.as_ref().is_some_and(UnverifiedInput::is_answer);
+        self.answer.is_pressing() || is_typed || is_unverified
     }
 
     /// The agent has ended: tells the callers whose messages and answers were under way.
@@ -374,12 +376,24 @@ impl TerminalReader {
         if let Some(reply) = self.answer.abandon() {
             reply.end(result);
         }
+        match self.unverified.take().map(UnverifiedInput::into_input) {
+            Some(TypedInput::Answer(reply, result)) => reply.end(result),
+            Some(TypedInput::Message { source, result, .. }) => source.end(result),
+            None => {}
+        }
         for (source, result) in self.deliveries.fail_all() {
-            match source {
-                MessageSource::Caller(reply) => reply.end(result),
-                MessageSource::Answer(reply) => reply.end(result.map_err(AnswerError::from)),
-                MessageSource::Prompt | MessageSource::Inputs => {}
-            }
+            source.end(result);
+        }
+    }
+}
+
+impl MessageSource {
+    /// Tells its caller, where there is one.
+    fn end(self, result: Result<(), DeliveryError>) {
+        match self {
+            Self::Caller(reply) => reply.end(result),
+            Self::Answer(reply) => reply.end(result.map_err(AnswerError::from)),
+            Self::Prompt | Self::Inputs => {}
         }
     }
 }

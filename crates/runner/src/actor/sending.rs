@@ -9,8 +9,11 @@ use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::RunnerActor;
 use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
+use super::unread::TypedInput;
 use crate::answer::AnswerError;
-use crate::delivery::{AgentPrompt, DeliveryEffect, DeliveryError, Message, draft, squeeze};
+use crate::delivery::{
+    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, WorkSigns, draft, squeeze,
+};
 use crate::event::RunnerEvent;
 use crate::outcome;
 
@@ -29,13 +32,17 @@ impl RunnerActor {
     /// Takes the messages on their way a step further.
     pub(super) fn advance_deliveries(&mut self, snapshot: &ScreenSnapshot) {
         let (now, written) = (self.now(), self.input.is_written());
+        let collects_lines = self.collects_lines();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        if terminal.answer.is_pressing() {
+        if terminal.answer.is_pressing() || terminal.unverified.is_some() {
             return;
         }
+        let stopped = self.pane.stopped_reader();
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let (line, prompt) = prompt_of(snapshot);
+        let line_draft = terminal.keyboard.line.draft().filter(|_| collects_lines);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
+        let draft = draft.or_else(|| line_draft.map(str::to_owned));
         let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
             state: verdict.state,
@@ -43,10 +50,18 @@ impl RunnerActor {
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),
             person_typed: terminal.keyboard.last,
+            person_wrote: terminal.keyboard.has_unsubmitted,
             screen: &squeeze(&snapshot.text()),
             line: &line,
             prompt: &prompt,
             written,
+            collects_lines,
+            work: if self.adapter.rules().show_work() {
+                WorkSigns::Rules
+            } else {
+                WorkSigns::PromptOnly
+            },
+            stopped,
             modes: terminal.screen.key_modes(),
             submit: &submit,
         };
@@ -57,20 +72,46 @@ impl RunnerActor {
 
     fn apply_delivery(&mut self, effect: DeliveryEffect<MessageSource>, now: Duration) {
         match effect {
-            DeliveryEffect::Reached(id, stage) => self.tell(RunnerEvent::Delivery { id, stage }),
-            DeliveryEffect::Write(bytes) => self.write(&bytes),
+            DeliveryEffect::Reached(id, stage) => {
+                if stage == DeliveryStage::TurnStarted
+                    && let AgentReader::Terminal(terminal) = &mut self.reader
+                    && matches!(terminal.turn, PendingTurn::Given(_))
+                {
+                    terminal.turn = PendingTurn::Working;
+                    terminal.wake_at(now);
+                }
+                self.tell(RunnerEvent::Delivery { id, stage });
+            }
+            // Without the note, a process that takes over may type the message once more, which is
+            // better than not at all.
+            DeliveryEffect::Note(note) => drop(self.pane.mark(&note)),
+            DeliveryEffect::BeginLine => self.delete_leftover(),
+            DeliveryEffect::Write(bytes) => self.write_input(&bytes, bytes.len()),
             DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.keyboard.line.forget_leftover();
                     terminal.submitted(proof, now);
                     terminal.submitted_to.clone_from(&terminal.sniffer.verdict().digest);
                 }
             }
             DeliveryEffect::Wake(due) => self.wake_at(due),
-            DeliveryEffect::Ended { id, source, result } => self.delivered(id, source, result),
+            DeliveryEffect::Erase(bytes) => {
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.erase = bytes;
+                }
+            }
+            DeliveryEffect::Ended { id, source, result } => {
+                self.input_ended(TypedInput::Message { id, source, result });
+            }
         }
     }
 
-    fn delivered(&mut self, id: u64, source: MessageSource, result: Result<(), DeliveryError>) {
+    pub(super) fn delivered(
+        &mut self,
+        id: u64,
+        source: MessageSource,
+        result: Result<(), DeliveryError>,
+    ) {
         match (source, result) {
             (MessageSource::Caller(reply), result) => reply.end(result),
             (MessageSource::Answer(reply), result) => {
@@ -123,7 +164,7 @@ impl RunnerActor {
                 }
                 terminal.turn = PendingTurn::None;
             }
-            PendingTurn::None => {}
+            PendingTurn::NothingGiven | PendingTurn::None => {}
         }
         if let Some(input) = inputs.pop_front() {
             terminal.deliveries.push(Message::new(input), MessageSource::Inputs, now);

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_model::{AgentState, AgentVerdict, ContentDigest, TerminalSize};
+use coven_model::{
+    AgentState, AgentVerdict, AwaitingKind, ContentDigest, StateMark, TerminalSize, Timestamp,
+};
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
 use coven_terminal::screen::{FORGET_SCREEN, GridSize};
 
-use super::RunnerActor;
 use super::handle::Request;
-use super::reader::{
-    AgentReader, MessageSource, PendingTurn, PromptAge, ReportedQuestion, UnsavedOutput,
-};
+use super::question::ReportedQuestion;
+use super::reader::{AgentReader, MessageSource, PendingTurn, PromptAge, UnsavedOutput};
+use super::{LineTypist, RunnerActor};
 use crate::agent::AgentView;
 use crate::delivery::DeliveryError;
 use crate::event::{RunnerEvent, ScreenQuestion, ShownState};
-use crate::mark::StateMark;
 
 /// How long the screen must rest before it is saved.
 const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
@@ -56,7 +56,6 @@ impl RunnerActor {
                     }
                 }
             }
-            Request::Bytes(bytes) if self.asks_for_secret() => self.write_secret(&bytes),
             Request::Bytes(bytes) => self.write_of_person(&bytes),
             // A process that has ended has no input to close.
             Request::CloseInput => drop(self.pane.close_input()),
@@ -68,7 +67,7 @@ impl RunnerActor {
                 self.resize_by_request(size.unwrap_or(self.task.size));
             }
             Request::Interrupt => self.interrupt(),
-            Request::Answer { digest, action, reply } => self.answer(digest, action, reply),
+            Request::Answer { answer, reply } => self.answer(answer, reply),
             Request::View(reply) => {
                 let offset = self.output.offset();
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -90,8 +89,9 @@ impl RunnerActor {
     fn asks_for_secret(&self) -> bool {
         let AgentReader::Terminal(terminal) = &self.reader else { return false };
         let verdict = terminal.sniffer.verdict();
-        verdict.state == AgentState::Awaiting
-            && self.adapter.config().is_secret(&verdict.evidence.rule)
+        let is_secret = verdict.state == AgentState::Awaiting
+            && self.adapter.config().is_secret(&verdict.evidence.rule);
+        is_secret || self.hides_line()
     }
 
     fn resize_by_request(&mut self, size: GridSize) {
@@ -160,10 +160,17 @@ impl RunnerActor {
     /// Writes what a person types. While a message stands in the prompt that is about to be
     /// submitted, it waits: it would be sent along.
     fn write_of_person(&mut self, bytes: &[u8]) {
-        let now = self.now();
+        let (now, is_secret) = (self.now(), self.asks_for_secret());
+        let collects_lines = self.collects_lines();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return self.write(bytes) };
-        terminal.keyboard.was_used = true;
-        terminal.keyboard.last = Some(now);
+        if collects_lines {
+            terminal.keyboard.line.typed(bytes, is_secret, LineTypist::Person);
+        }
+        terminal.keyboard.gave(bytes, collects_lines, now);
+        if is_secret {
+            return self.write_secret(bytes);
+        }
+        terminal.keyboard.pressed(bytes, now);
         let is_urgent = bytes.contains(&CTRL_C);
         if is_urgent || !terminal.deliveries.is_typing() {
             self.release_keys();
@@ -256,20 +263,29 @@ impl RunnerActor {
         let is_cut = is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
         let gone = terminal
             .question
-            .take_if(|asked| {
-                let is_same = Some(&asked.shown) == verdict.digest.as_ref();
-                !answering && (!is_same || asked.is_cut != is_cut)
-            })
-            .map(|asked| asked.reported);
-        let asked = verdict.digest.clone().filter(|_| terminal.question.is_none());
-        if let Some(digest) = &asked {
-            terminal.question = Some(ReportedQuestion::new(digest.clone(), is_cut, now));
+            .take_if(|asked| !answering && asked.is_replaced(verdict.digest.as_ref(), is_cut));
+        if terminal.question.is_none() {
+            let repeated = terminal.sniffer.question_is_repeated();
+            terminal.question = verdict
+                .digest
+                .clone()
+                .map(|digest| ReportedQuestion::seen(digest, is_cut, repeated, gone.as_ref(), now));
+        }
+        let asked = terminal
+            .question
+            .as_mut()
+            .and_then(|asked| asked.take_due(now).then(|| asked.reported.clone()));
+        if let Some(due) = terminal.question.as_ref().and_then(ReportedQuestion::tell_at) {
+            terminal.wake_at(due);
         }
         if changed {
             self.report_verdict(verdict.clone(), now);
+        } else if !terminal.history.is_noted {
+            let since = terminal.history.born;
+            self.note_state(&verdict, since);
         }
-        if let Some(digest) = gone {
-            self.tell(RunnerEvent::NoLongerAwaiting(digest));
+        if let Some(gone) = gone.filter(ReportedQuestion::is_missed) {
+            self.tell(RunnerEvent::NoLongerAwaiting(gone.reported));
         }
         if let Some(question) = asked.and_then(|digest| self.question(&verdict, digest)) {
             self.tell(RunnerEvent::Awaiting(question));
@@ -291,16 +307,24 @@ impl RunnerActor {
     /// Publishes that the agent does something else, and notes it on the tape.
     fn report_verdict(&mut self, mut verdict: AgentVerdict, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let numbered = terminal.sniffer.questions_asked();
         verdict.evidence.text = self.redactor.clean(&verdict.evidence.text);
         let retry = terminal.retry.as_ref().map(|retry| self.redactor.clean_retry(retry));
         verdict.retry = retry.map(Box::new);
         let since = terminal.history.since(&verdict, now);
         verdict.evidence.since = terminal.history.age_at(since);
-        let mark = StateMark::of(&verdict, numbered, since, terminal.history.born);
-        // The mark is for the next process that follows the agent, which can do without.
-        drop(self.pane.mark(&mark.text()));
+        self.note_state(&verdict, since);
         self.published.set_verdict(verdict, Some(since));
+    }
+
+    /// Notes on the tape what the agent does.
+    fn note_state(&mut self, verdict: &AgentVerdict, since: Timestamp) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        terminal.history.is_noted = true;
+        let numbered = terminal.sniffer.questions_asked();
+        let mark = StateMark::of(verdict, numbered, since, terminal.history.born);
+        // The mark is for the next process that follows the agent and for audits, which can do
+        // without.
+        drop(self.pane.mark(&mark.text()));
     }
 
     /// What is on the terminal now. A question counts as reported with this.
@@ -313,14 +337,13 @@ impl RunnerActor {
             (AgentState::Awaiting, Some(digest)) => {
                 let is_cut =
                     is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
-                terminal.question = Some(ReportedQuestion::new(digest.clone(), is_cut, now));
+                terminal.question = Some(ReportedQuestion::told(digest.clone(), is_cut, now));
                 let question = self.question(&verdict, digest);
                 question.map_or(ShownState::Other, |question| ShownState::Asks(Box::new(question)))
             }
             (AgentState::Idle | AgentState::Error, _) => {
                 // What it was given last did not begin a turn, or its end was told before.
-                let worked =
-                    !matches!(terminal.turn, PendingTurn::Given(_) | PendingTurn::Command(_));
+                let worked = matches!(terminal.turn, PendingTurn::None | PendingTurn::Working);
                 ShownState::Rests { worked: worked && terminal.prompt == PromptAge::Used }
             }
             _ => ShownState::Other,
@@ -334,14 +357,20 @@ impl RunnerActor {
         let kind = verdict.kind?;
         let rule = verdict.evidence.rule.clone();
         let dialog = self.adapter.config().dialog(&rule);
-        let help = dialog.and_then(|dialog| dialog.help.clone());
+        let mut help = dialog.and_then(|dialog| dialog.help.clone());
         let dialog = dialog.map(|dialog| dialog.name.clone());
         let excerpt = sniffer.excerpt().iter().map(|line| self.redactor.clean(line)).collect();
         let mut action = sniffer.asked_action();
-        action.secret = self.adapter.config().is_secret(&rule);
+        action.secret = self.hides_line() || self.adapter.config().is_secret(&rule);
         // On a terminal that is too small programs leave out what they have no room for.
         let size = terminal.screen.size();
         action.truncated |= is_too_small(size, self.adapter.config().usable_size());
+        let shows_all = &self.adapter.config().keys.show_all;
+        if action.truncated && kind == AwaitingKind::Approval && !shows_all.is_empty() {
+            let told =
+                || format!("Attach to it and press {} to see all of it.", shows_all.join(" "));
+            help.get_or_insert_with(told);
+        }
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.
         action.command.take_if(|command| self.redactor.clean(command) != *command);

@@ -12,6 +12,8 @@ use super::{AnswerError, KEY_TIMEOUT};
 pub(crate) struct EntrySelection {
     /// The entry, by its id.
     target: String,
+    /// What it said when it was first seen. Entries may change places while the mark moves.
+    label: Option<String>,
     /// The text that is typed once it is selected.
     text: Option<String>,
     /// The keys that are pressed before the text.
@@ -36,12 +38,12 @@ pub(crate) enum SelectionStep {
 
 impl EntrySelection {
     pub(crate) fn new(target: String, text: Option<String>, text_keys: Vec<KeyPress>) -> Self {
-        Self { target, text, text_keys, moved: None, moves: 0, hidden: None }
+        Self { target, label: None, text, text_keys, moved: None, moves: 0, hidden: None }
     }
 
     /// Goes on, now that the menu is this one.
     pub(crate) fn feed(&mut self, menu: Option<&ScreenMenu>, now: Duration) -> SelectionStep {
-        let target = menu.and_then(|menu| Some((menu, menu.position(&self.target)?)));
+        let target = menu.and_then(|menu| Some((menu, self.position(menu)?)));
         let Some((menu, target)) = target else {
             let due = *self.hidden.get_or_insert(now) + KEY_TIMEOUT;
             return if now < due { SelectionStep::Wait(due) } else { self.failed() };
@@ -76,12 +78,30 @@ impl EntrySelection {
         SelectionStep::Press(plain(key))
     }
 
+    /// Where the entry stands now: the one by its id, as long as that says the same as before. A
+    /// selected entry may be drawn with marks of its own around its words.
+    fn position(&mut self, menu: &ScreenMenu) -> Option<usize> {
+        let position = menu.position(&self.target)?;
+        let shown = &menu.entries[position].label;
+        let label = self.label.get_or_insert_with(|| shown.clone());
+        (label == shown || has_same_words(label, shown)).then_some(position)
+    }
+
     fn failed(&self) -> SelectionStep {
         SelectionStep::Failed(AnswerError::NotSelected {
             entry: self.target.clone(),
             pressed: self.moves > 0,
         })
     }
+}
+
+fn has_same_words(before: &str, now: &str) -> bool {
+    let words = |label: &str| -> Vec<String> {
+        let words = label.split(|char: char| !char.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let before = words(before);
+    !before.is_empty() && before == words(now)
 }
 
 #[expect(clippy::expect_used, reason = "every key without a character exists")]
@@ -125,6 +145,27 @@ mod tests {
         assert_eq!(way.feed(Some(&menu(&labels, 2)), s(2)), enter);
         let mut way = EntrySelection::new("1".to_owned(), None, Vec::new());
         assert_eq!(way.feed(Some(&menu(&labels, 2)), s(0)), press("Up"));
+    }
+
+    /// Qwen draws its own prompt into the entry that takes a text, once that is selected.
+    #[test]
+    fn an_entry_that_is_drawn_otherwise_when_it_is_selected_is_the_same() {
+        let mut way = EntrySelection::new("2".to_owned(), Some("mine".to_owned()), Vec::new());
+        assert_eq!(way.feed(Some(&menu(&["Red", "Type something..."], 0)), s(0)), press("Down"));
+        let selected = menu(&["Red", "> Type something..."], 1);
+        let typed = SelectionStep::Selected(Vec::new(), Some("mine".to_owned()));
+        assert_eq!(way.feed(Some(&selected), s(1)), typed);
+        assert!(!has_same_words("delete", "delete all") && !has_same_words("→", "←"));
+    }
+
+    #[test]
+    fn an_entry_that_says_something_else_meanwhile_is_not_chosen() {
+        let mut way = EntrySelection::new("3".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&menu(&["keep", "delete", "cancel"], 0)), s(0)), press("Down"));
+        let sorted = ["keep", "cancel", "delete"];
+        let wait = SelectionStep::Wait(s(1) + KEY_TIMEOUT);
+        assert_eq!(way.feed(Some(&menu(&sorted, 1)), s(1)), wait);
+        assert_eq!(way.feed(Some(&menu(&sorted, 2)), s(1) + KEY_TIMEOUT), failed("3", true));
     }
 
     #[test]

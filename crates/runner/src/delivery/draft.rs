@@ -6,6 +6,9 @@ use unicode_width::UnicodeWidthChar as _;
 /// What programs put before what is typed.
 const MARKS: [char; 7] = ['❯', '›', '>', '*', '!', '»', '➜'];
 
+/// What programs put before every row of what is typed.
+const BARS: [char; 8] = ['│', '┃', '║', '▌', '▎', '▏', '▍', '|'];
+
 /// How many rows a draft may take.
 const MAX_ROWS: usize = 40;
 
@@ -43,7 +46,12 @@ fn without_mark(line: &str) -> (bool, &str) {
     {
         return (true, rest.trim_matches(is_blank));
     }
-    (open.len() != inner.len(), open.trim_end_matches(is_blank))
+    let frame = &inner[..inner.len() - open.len()];
+    if !frame.chars().all(|char| BARS.contains(&char) || is_blank(char)) {
+        // An edge, above which there is something else.
+        return (false, line);
+    }
+    (!frame.is_empty(), open.trim_end_matches(is_blank))
 }
 
 /// The part of a row before a column.
@@ -99,5 +107,12 @@ mod tests {
         assert_eq!(read("working\n|"), None);
         assert_eq!(read("a line of output that ends here|"), None);
         assert_eq!(read("output\n\n  indented|"), None);
+        // The help of Claude Code, whose heading the cursor stands behind.
+        let edge = "▔".repeat(40);
+        assert_eq!(
+            read(&format!("text\n{edge}\u{a0}◐ medium · /effort ▔\n   Help|\n\n  more")),
+            None
+        );
+        assert_eq!(read("────────\n  indented|"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use coven_model::AgentState;
 
-use super::READY_TIMEOUT;
+use super::InputName;
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +55,8 @@ impl fmt::Display for DeliveryStage {
 pub struct Message {
     /// What is typed into the prompt.
     pub text: String,
+    /// Its name on the tape, by which [`TypedInputs`](super::TypedInputs) knows how far it came.
+    pub name: Option<InputName>,
     /// What must be seen for it to count as delivered.
     pub proof: DeliveryProof,
     /// Whether it stands in the prompt already, because the process that typed it died before it
@@ -84,7 +86,7 @@ impl Message {
         let text = text.into();
         let is_command = text.starts_with(COMMAND_MARKS);
         let proof = if is_command { DeliveryProof::Submission } else { DeliveryProof::Turn };
-        Self { text, proof, typed: false, waits: false }
+        Self { text, name: None, proof, typed: false, waits: false }
     }
 }
 
@@ -95,7 +97,7 @@ pub enum DeliveryError {
     #[error("the agent waits for an answer; the message was not typed")]
     Awaiting,
     /// The agent was not ready in time. Nothing was typed.
-    #[error("the agent was not ready within {} s (it is {state}); nothing was typed", READY_TIMEOUT.as_secs())]
+    #[error("the agent was not ready in time (it is {state}); nothing was typed")]
     NotReady {
         /// What it was doing.
         state: AgentState,
@@ -116,6 +118,14 @@ pub enum DeliveryError {
         /// What was not seen.
         missing: DeliveryStage,
     },
+    /// The process of the agent is stopped. Nothing was typed.
+    #[error(
+        "process {0} of the agent is stopped and reads nothing (`kill -CONT {0}` continues it); nothing was typed"
+    )]
+    Stopped(i32),
+    /// The agent has not read what was typed, and it was thrown away.
+    #[error("the agent does not read its keys, it may be stopped; what was typed was taken back")]
+    NotRead,
     /// The text cannot be typed.
     #[error("the message cannot be typed: {0}")]
     Untypable(String),

@@ -8,8 +8,9 @@ use coven_model::{AgentState, ContentDigest};
 use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, text};
 
 use super::{
-    CLEAR_TIMEOUT, Delivery, DeliveryError, DeliveryProof, DeliveryStage, DeliveryStep,
-    ECHO_PATIENCE, Message, PromptObstacle, PromptView, SUBMIT_TIMEOUT, WRITE_TIMEOUT, needle,
+    CLEAR_TIMEOUT, DRAFT_ECHO_PATIENCE, Delivery, DeliveryError, DeliveryProof, DeliveryStage,
+    DeliveryStep, ECHO_PATIENCE, Message, PromptObstacle, PromptView, SUBMIT_TIMEOUT,
+    WRITE_TIMEOUT, WorkSigns, needle,
 };
 
 /// From how many characters on a text is looked for anywhere in the line of the prompt.
@@ -25,6 +26,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) draft: Option<&'a str>,
     /// When a person last typed something.
     pub(crate) person_typed: Option<Duration>,
+    /// Whether that was text that was not submitted.
+    pub(crate) person_wrote: bool,
     /// The whole screen without spaces and frames.
     pub(crate) screen: &'a str,
     /// The line of the cursor, the same way.
@@ -35,10 +38,28 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) written: bool,
     /// What it asks.
     pub(crate) asked: Option<&'a ContentDigest>,
+    /// Whether the terminal is known to collect lines.
+    pub(crate) collects_lines: bool,
+    pub(crate) work: WorkSigns,
+    /// The process that should read what is typed, if it is stopped.
+    pub(crate) stopped: Option<i32>,
     /// How keys are encoded.
     pub(crate) modes: KeyModes,
     /// The keys that submit a message.
     pub(crate) submit: &'a [KeyPress],
+}
+
+impl AgentPrompt<'_> {
+    /// Whether what it reads is the line of the cursor, and nothing above that.
+    fn reads_lines(&self) -> bool {
+        !self.modes.bracketed_paste || self.work == WorkSigns::PromptOnly
+    }
+
+    /// Until when what a person has typed may still have to show up in the prompt.
+    fn keys_due(&self) -> Option<Duration> {
+        let patience = if self.person_wrote { DRAFT_ECHO_PATIENCE } else { ECHO_PATIENCE };
+        self.person_typed.map(|at| at + patience)
+    }
 }
 
 /// What to do about a message. `S` is where it comes from, which is where its end is told.
@@ -46,8 +67,16 @@ pub(crate) struct AgentPrompt<'a> {
 pub(crate) enum DeliveryEffect<S> {
     /// The message has come so far.
     Reached(u64, DeliveryStage),
+    /// Note this on the tape, before what is written next.
+    Note(String),
+    /// Delete what another process has typed and not submitted, if there is anything: a message is
+    /// typed from its beginning.
+    BeginLine,
     /// Write this to the process.
     Write(Vec<u8>),
+    /// Write this, which deletes a message that is not delivered, unless the process has not even
+    /// read the message.
+    Erase(Vec<u8>),
     /// The message is submitted with what was just written; this is to be seen of it.
     Submitted(DeliveryProof),
     /// Look at the agent again then, if nothing changes before.
@@ -85,9 +114,9 @@ impl<S> DeliveryQueue<S> {
     }
 
     /// Adds a text that answers a question, before all others: they have to wait for it.
-    pub(crate) fn push_answer(&mut self, text: String, source: S, now: Duration) {
+    pub(crate) fn push_answer(&mut self, answer: Message, source: S, now: Duration) {
         let id = self.next_id();
-        self.waiting.push_front((Delivery::answer(id, text, now), source));
+        self.waiting.push_front((Delivery::answer(id, answer, now), source));
     }
 
     fn next_id(&mut self) -> u64 {
@@ -126,23 +155,30 @@ impl<S> DeliveryQueue<S> {
             let view = PromptView {
                 state: agent.state,
                 shown_since: agent.shown_since,
-                obstacle: if self.turn_has_message {
+                obstacle: if let Some(process) = agent.stopped {
+                    PromptObstacle::Stopped(process)
+                } else if self.turn_has_message {
                     PromptObstacle::OtherMessage
+                } else if agent.state == AgentState::Working && !agent.modes.bracketed_paste {
+                    PromptObstacle::NotReading
                 } else if stands_in(agent.line, &self.submitted) {
                     PromptObstacle::Leftover
                 } else if agent.draft.is_some() {
                     PromptObstacle::Draft
-                } else if let Some(at) = agent.person_typed.filter(|at| now < *at + ECHO_PATIENCE) {
-                    PromptObstacle::Keys(at + ECHO_PATIENCE)
+                } else if let Some(due) = agent.keys_due().filter(|due| now < *due) {
+                    PromptObstacle::Keys(due)
                 } else {
                     PromptObstacle::None
                 },
                 draft: agent.draft,
                 screen: agent.screen,
                 prompt: agent.prompt,
+                line: agent.reads_lines().then_some(agent.line),
+                work: agent.work,
                 worked: std::mem::take(&mut self.worked),
                 written: agent.written,
                 asked: agent.asked,
+                collects_lines: agent.collects_lines,
             };
             let before = delivery.stage();
             let step = delivery.step(&view, now);
@@ -163,6 +199,9 @@ impl<S> DeliveryQueue<S> {
                 DeliveryStep::Type => match typed(&delivery.message.text, agent.modes) {
                     Ok(bytes) => {
                         self.submitted.clone_from(&delivery.message.text);
+                        let name = delivery.message.name.as_ref();
+                        effects.push(DeliveryEffect::BeginLine);
+                        effects.extend(name.map(|name| DeliveryEffect::Note(name.types())));
                         effects.push(DeliveryEffect::Write(bytes));
                         effects.push(DeliveryEffect::Wake(delivery.effect_due(WRITE_TIMEOUT)));
                         return effects;
@@ -173,6 +212,8 @@ impl<S> DeliveryQueue<S> {
                     self.submitted.clone_from(&delivery.message.text);
                     self.turn_has_message |= agent.state == AgentState::Working;
                     self.worked = false;
+                    let name = delivery.message.name.as_ref();
+                    effects.extend(name.map(|name| DeliveryEffect::Note(name.submits())));
                     let keys = agent.submit.iter().flat_map(|key| key.encode(agent.modes));
                     effects.push(DeliveryEffect::Write(keys.collect()));
                     let proof = delivery.message.proof;
@@ -182,15 +223,23 @@ impl<S> DeliveryQueue<S> {
                 }
                 DeliveryStep::Done => Ok(()),
                 DeliveryStep::Failed(error) => {
-                    if delivery.is_typed_only() && agent.state != AgentState::Awaiting {
+                    // What answers a question stands where it is answered.
+                    let is_own = delivery.answers || agent.state != AgentState::Awaiting;
+                    if delivery.is_typed_only() && is_own {
                         let typed = delivery.message.text.chars().count();
-                        effects.push(DeliveryEffect::Write(erase(typed, agent.modes)));
+                        effects.push(DeliveryEffect::Erase(erase(typed, agent.modes)));
                     }
                     Err(error)
                 }
             };
+            let was_typed = result.as_ref().is_err_and(DeliveryError::was_typed);
             if let Some((Delivery { id, .. }, source)) = self.waiting.pop_front() {
                 effects.push(DeliveryEffect::Ended { id, source, result });
+            }
+            if was_typed && !self.waiting.is_empty() {
+                // What is done about this one comes first.
+                effects.push(DeliveryEffect::Wake(now));
+                break;
             }
         }
         effects
@@ -261,11 +310,15 @@ mod tests {
             shown_since,
             draft,
             person_typed,
+            person_wrote: false,
             screen,
             line,
             prompt,
             written,
             asked,
+            collects_lines: false,
+            work: WorkSigns::Rules,
+            stopped: None,
             modes,
             submit,
         }
@@ -273,7 +326,7 @@ mod tests {
 
     fn wrote<S>(effects: &[DeliveryEffect<S>]) -> Vec<u8> {
         let bytes = effects.iter().filter_map(|effect| match effect {
-            DeliveryEffect::Write(bytes) => Some(bytes.as_slice()),
+            DeliveryEffect::Write(bytes) | DeliveryEffect::Erase(bytes) => Some(bytes.as_slice()),
             _ => None,
         });
         bytes.collect::<Vec<_>>().concat()
@@ -337,7 +390,7 @@ mod tests {
     #[test]
     fn an_answer_goes_before_messages_that_wait() {
         let mut queue = queue(&["message"]);
-        queue.push_answer("yes".to_owned(), "answer", s(0));
+        queue.push_answer(Message::new("yes"), "answer", s(0));
         assert_eq!(queue.first(), Some(&"answer"));
         let effects = queue.feed(&agent(AgentState::Awaiting, "sure?", ""), s(0));
         assert_eq!(wrote(&effects), b"\x1b[200~yes\x1b[201~");
@@ -353,6 +406,18 @@ mod tests {
         let (reached, missing) = (DeliveryStage::Accepted, DeliveryStage::Typed);
         let error = DeliveryError::Unverified { reached, missing };
         assert_eq!(ended(&queue.feed(&stuck, WRITE_TIMEOUT)), [("hello", Err(error))]);
+    }
+
+    #[test]
+    fn text_of_a_person_that_is_not_on_the_screen_yet_is_waited_for() {
+        let mut queue = queue(&["hello there"]);
+        let empty = agent(AgentState::Idle, ">", ">");
+        let typing = AgentPrompt { person_typed: Some(s(10)), person_wrote: true, ..empty };
+        assert_eq!(wrote(&queue.feed(&typing, s(12))), b"", "a slow program may show it later");
+        let shown = AgentPrompt { draft: Some("my own"), ..typing };
+        assert_eq!(wrote(&queue.feed(&shown, s(13))), b"");
+        let keys = AgentPrompt { person_wrote: false, ..typing };
+        assert_ne!(wrote(&queue.feed(&keys, s(14))), b"", "keys that are no text show nothing");
     }
 
     #[test]
@@ -391,5 +456,19 @@ mod tests {
         let failed = queue.fail_all();
         assert_eq!(failed, [("quit", Ok(())), ("more", Err(DeliveryError::Ended))]);
         assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_program_that_reads_lines_is_not_typed_at_while_it_works() {
+        let mut lines = queue(&["hello"]);
+        let modes = KeyModes::default();
+        let works = AgentPrompt { modes, ..agent(AgentState::Working, "", "") };
+        assert_eq!(wrote(&lines.feed(&works, s(0))), b"");
+        assert_eq!(wrote(&lines.feed(&works, s(1000))), b"");
+        let idle = AgentPrompt { modes, ..agent(AgentState::Idle, ">", ">") };
+        assert_eq!(wrote(&lines.feed(&idle, s(1001))), b"hello");
+        let mut pasted = queue(&["hello"]);
+        let effects = pasted.feed(&agent(AgentState::Working, "", ""), s(0));
+        assert_eq!(wrote(&effects), b"\x1b[200~hello\x1b[201~");
     }
 }

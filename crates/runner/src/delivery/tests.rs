@@ -8,8 +8,21 @@ const fn s(seconds: u64) -> Duration {
 
 fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -> PromptView<'a> {
     let (shown_since, obstacle, written) = (None, PromptObstacle::None, true);
-    let (draft, asked) = (None, None);
-    PromptView { state, shown_since, obstacle, draft, screen, prompt, worked, written, asked }
+    let (draft, line, asked) = (None, None, None);
+    PromptView {
+        state,
+        shown_since,
+        obstacle,
+        draft,
+        screen,
+        prompt,
+        line,
+        work: WorkSigns::Rules,
+        worked,
+        written,
+        asked,
+        collects_lines: false,
+    }
 }
 
 fn typed(text: &str) -> Delivery {
@@ -40,6 +53,11 @@ fn an_agent_that_is_not_ready_is_not_typed_at() {
     assert_eq!(delivery.step(&starting, s(1)), DeliveryStep::Wait(READY_TIMEOUT));
     let error = DeliveryError::NotReady { state: AgentState::Starting };
     assert_eq!(delivery.step(&starting, READY_TIMEOUT), DeliveryStep::Failed(error));
+    let mut puzzled = Delivery::new(1, Message::new("hello"), s(0));
+    let unknown = view(AgentState::Unknown, "What?", "What?", false);
+    assert_eq!(puzzled.step(&unknown, s(1)), DeliveryStep::Wait(UNKNOWN_TIMEOUT));
+    let error = DeliveryError::NotReady { state: AgentState::Unknown };
+    assert_eq!(puzzled.step(&unknown, UNKNOWN_TIMEOUT), DeliveryStep::Failed(error));
 }
 
 #[test]
@@ -175,10 +193,17 @@ fn a_message_that_stands_in_the_prompt_already_is_only_submitted() {
     assert!(matches!(delivery.step(&shown, s(0)), DeliveryStep::Wait(_)));
     assert_eq!(delivery.stage(), DeliveryStage::Echoed);
     assert_eq!(delivery.step(&shown, s(1)), DeliveryStep::Submit);
-    let mut unseen = Delivery::new(2, there, s(0));
-    let blank = view(AgentState::Idle, "", "", false);
+    let mut unseen = Delivery::new(2, there.clone(), s(0));
+    let blank = view(AgentState::Unknown, "", "", false);
     assert!(matches!(unseen.step(&blank, s(0)), DeliveryStep::Wait(_)));
     assert_eq!(unseen.step(&blank, s(60)), failed(DeliveryStage::Typed, DeliveryStage::Echoed));
+    // A prompt without it is empty: something has swallowed it, and it was never submitted.
+    let mut swallowed = Delivery::new(3, there, s(0));
+    let works = view(AgentState::Working, "busy", "", false);
+    assert!(matches!(swallowed.step(&works, s(100)), DeliveryStep::Wait(_)));
+    let idle = view(AgentState::Idle, ">", ">", false);
+    assert_eq!(swallowed.step(&idle, s(100)), DeliveryStep::Wait(s(100) + REAPPEAR_TIME));
+    assert_eq!(swallowed.step(&idle, s(102)), DeliveryStep::Type);
 }
 
 #[test]
@@ -191,6 +216,18 @@ fn a_message_waits_for_as_long_as_the_agent_asks_if_it_is_to() {
     assert_eq!(delivery.step(&idle, s(10_001)), DeliveryStep::Type);
     let mut hasty = Delivery::new(1, Message::new("hello"), s(0));
     assert_eq!(hasty.step(&asks, s(1)), DeliveryStep::Failed(DeliveryError::Awaiting));
+}
+
+#[test]
+fn a_message_that_is_submitted_when_the_agent_has_stopped_working_needs_a_turn_of_its_own() {
+    let mut delivery = Delivery::new(1, Message::new("hello"), s(0));
+    assert_eq!(delivery.step(&view(AgentState::Working, "", "", false), s(0)), DeliveryStep::Type);
+    let echo = view(AgentState::Idle, ">hello", ">hello", false);
+    assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&echo, s(2)), DeliveryStep::Submit);
+    let left = view(AgentState::Idle, "hello", ">", false);
+    assert!(matches!(delivery.step(&left, s(3)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&view(AgentState::Working, "", "", true), s(4)), DeliveryStep::Done);
 }
 
 #[test]
@@ -258,10 +295,128 @@ fn an_answer_was_taken_if_something_else_is_asked_right_below_it() {
         asked: Some(asked),
         ..view(AgentState::Awaiting, screen, screen, false)
     };
-    let mut delivery = Delivery::answer(1, "mary".to_owned(), s(0));
+    let mut delivery = Delivery::answer(1, Message::new("mary"), s(0));
     assert_eq!(delivery.step(&asking("name:", &first), s(0)), DeliveryStep::Type);
     assert!(matches!(delivery.step(&asking("name:mary", &first), s(1)), DeliveryStep::Wait(_)));
     assert_eq!(delivery.step(&asking("name:mary", &first), s(2)), DeliveryStep::Submit);
     assert!(matches!(delivery.step(&asking("name:mary", &first), s(3)), DeliveryStep::Wait(_)));
     assert_eq!(delivery.step(&asking("name:marycolour:", &second), s(4)), DeliveryStep::Done);
+}
+
+/// An agent that was typed at while it worked asks something before the text is submitted.
+#[test]
+fn the_key_that_submits_a_message_is_not_pressed_in_a_question() {
+    let mut delivery = Delivery::new(1, Message { waits: true, ..Message::new("hello") }, s(0));
+    let works = view(AgentState::Working, "", "", false);
+    assert_eq!(delivery.step(&works, s(0)), DeliveryStep::Type);
+    let echo = view(AgentState::Working, ">hello", ">hello", false);
+    assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    // The text may still be on the screen, or not.
+    let asks = view(AgentState::Awaiting, ">hello sure?1.Yes", "sure?1.Yes", false);
+    assert!(matches!(delivery.step(&asks, s(2)), DeliveryStep::Wait(_)));
+    let asks = view(AgentState::Awaiting, "sure?1.Yes", "sure?1.Yes", false);
+    assert!(matches!(delivery.step(&asks, s(10_000)), DeliveryStep::Wait(_)));
+    assert!(!delivery.is_about_to_be_submitted(), "a person's keys need not wait for it");
+    // It is back once the question is gone, and rests before it is submitted.
+    let again = delivery.step(&echo, s(10_000));
+    assert_eq!(again, DeliveryStep::Wait(s(10_000) + ECHO_SETTLE_TIME));
+    assert_eq!(delivery.step(&echo, s(10_002)), DeliveryStep::Submit);
+
+    let mut hasty = typed("hello");
+    let echo = view(AgentState::Idle, ">hello", ">hello", false);
+    assert!(matches!(hasty.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(hasty.step(&asks, s(2)), DeliveryStep::Failed(DeliveryError::Awaiting));
+}
+
+/// A dialog that no rule knows takes the place of the prompt.
+#[test]
+fn a_message_that_is_no_longer_on_the_screen_is_not_submitted() {
+    let mut delivery = typed("hello");
+    let echo = view(AgentState::Idle, ">hello", ">hello", false);
+    assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    let other = view(AgentState::Idle, "a new dialog", "a new dialog", false);
+    assert!(matches!(delivery.step(&other, s(2)), DeliveryStep::Wait(_)));
+    assert_eq!(
+        delivery.step(&other, s(60)),
+        failed(DeliveryStage::Echoed, DeliveryStage::Submitted)
+    );
+}
+
+#[test]
+fn a_message_that_a_question_swallowed_is_typed_again_after_it() {
+    let mut delivery = Delivery::new(1, Message { waits: true, ..Message::new("hello") }, s(0));
+    let works = view(AgentState::Working, "busy", "", false);
+    assert_eq!(delivery.step(&works, s(0)), DeliveryStep::Type);
+    let asks = view(AgentState::Awaiting, "sure?1.Yes", "sure?1.Yes", false);
+    assert!(matches!(delivery.step(&asks, s(1)), DeliveryStep::Wait(_)));
+    assert!(matches!(delivery.step(&asks, s(1000)), DeliveryStep::Wait(_)));
+    // It may come back a moment later.
+    assert_eq!(delivery.step(&works, s(1000)), DeliveryStep::Wait(s(1000) + REAPPEAR_TIME));
+    assert_eq!(delivery.step(&works, s(1002)), DeliveryStep::Type);
+    let echo = view(AgentState::Working, ">hello", ">hello", false);
+    assert!(matches!(delivery.step(&echo, s(1003)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&echo, s(1004)), DeliveryStep::Submit);
+}
+
+#[test]
+fn a_line_that_is_done_before_anybody_looks_has_arrived() {
+    let mut delivery = typed("print(1+1)");
+    let lines = |screen, prompt, line| PromptView {
+        line: Some(line),
+        ..view(AgentState::Idle, screen, prompt, false)
+    };
+    let echo = lines(">>>print(1+1)", ">>>print(1+1)", ">>>print(1+1)");
+    assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&echo, s(2)), DeliveryStep::Submit);
+    // It may have printed nothing.
+    let next = lines(">>>print(1+1)>>>", ">>>print(1+1)>>>", ">>>");
+    assert_eq!(delivery.step(&next, s(3)), DeliveryStep::Wait(s(3) + LINE_TURN_TIME));
+    assert_eq!(delivery.step(&next, s(4)), DeliveryStep::Done);
+    assert_eq!(delivery.stage(), DeliveryStage::TurnStarted);
+}
+
+/// A shell has no sign of its work, and its line editor takes pastes.
+#[test]
+fn a_command_that_takes_the_prompt_away_has_arrived_where_there_is_no_other_sign() {
+    let shell = |state, screen, line| PromptView {
+        line: Some(line),
+        work: WorkSigns::PromptOnly,
+        ..view(state, screen, screen, false)
+    };
+    for state in [AgentState::Idle, AgentState::Unknown] {
+        let mut delivery = typed("sleep 60");
+        let echo = shell(AgentState::Idle, "$sleep60", "$sleep60");
+        assert!(matches!(delivery.step(&echo, s(1)), DeliveryStep::Wait(_)));
+        assert_eq!(delivery.step(&echo, s(2)), DeliveryStep::Submit);
+        let gone = shell(state, "$sleep60", "");
+        assert_eq!(delivery.step(&gone, s(3)), DeliveryStep::Wait(s(3) + LINE_TURN_TIME));
+        assert_eq!(delivery.step(&gone, s(4)), DeliveryStep::Done);
+    }
+}
+
+#[test]
+fn what_is_sent_anyway_is_typed_whatever_the_agent_shows_but_a_question() {
+    let anyway = Message { proof: DeliveryProof::None, ..Message::new("hello") };
+    let mut delivery = Delivery::new(1, anyway.clone(), s(0));
+    let unknown = view(AgentState::Unknown, "What?", "What?", false);
+    assert_eq!(delivery.step(&unknown, s(0)), DeliveryStep::Type);
+    assert!(matches!(delivery.step(&unknown, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&unknown, s(2)), DeliveryStep::Submit);
+    let mut asked = Delivery::new(1, anyway, s(0));
+    let asks = view(AgentState::Awaiting, "sure?", "sure?", false);
+    assert_eq!(asked.step(&asks, s(0)), DeliveryStep::Failed(DeliveryError::Awaiting));
+}
+
+/// A program that counts down in the line of its question paints over what is typed there.
+#[test]
+fn a_line_that_is_painted_over_is_submitted_all_the_same() {
+    let line = |screen| PromptView {
+        line: Some(screen),
+        collects_lines: true,
+        ..view(AgentState::Awaiting, screen, screen, false)
+    };
+    let mut delivery = Delivery::answer(1, Message::new("yes"), s(0));
+    assert_eq!(delivery.step(&line("Sure?(9s)"), s(0)), DeliveryStep::Type);
+    assert!(matches!(delivery.step(&line("Sure?(9s)yes"), s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&line("Sure?(8s)"), s(2)), DeliveryStep::Submit);
 }

@@ -28,7 +28,7 @@ async fn abandon(home: &Home, place: &TaskPlace, task: AgentTask) -> coven_model
     tokio::task::spawn_blocking(move || digest.join().unwrap()).await.unwrap()
 }
 
-fn adopted(
+pub(crate) fn adopted(
     place: &TaskPlace,
     task: AgentTask,
     adapter: std::sync::Arc<dyn AgentAdapter>,
@@ -68,11 +68,11 @@ async fn an_adopted_agent_asks_the_same_question_with_the_same_digest() {
     assert_eq!(processes::of_job(&job), []);
 }
 
-/// The notes on the tape of an agent.
+/// The notes on the tape of an agent about what it does.
 fn marks(place: &TaskPlace) -> Vec<String> {
     let reader = TapeReader::open(place.folder.as_ref().unwrap()).unwrap();
     let notes = reader.records(0).filter_map(|record| match record.unwrap().event {
-        Taped::Mark(note) => Some(note),
+        Taped::Mark(note) => Some(note).filter(|note| note.starts_with('{')),
         _ => None,
     });
     notes.collect()

@@ -13,4 +13,5 @@ mod silent;
 mod stalled;
 mod support;
 mod swarm;
+mod unread;
 mod versions;

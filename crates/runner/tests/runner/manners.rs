@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_model::{AgentState, InterventionChoice};
-use coven_runner::{AgentRunner, AgentTask, AnswerAction, DeliveryError, Message};
+use coven_runner::{
+    AgentRunner, AgentTask, AnswerAction, DeliveryError, Message, RunnerEvent, RunnerUpdate,
+};
 
 use crate::support::{Home, question, scripted, state, wait};
 
@@ -93,11 +95,30 @@ async fn a_message_that_came_back_by_an_interrupt_is_not_sent_again() {
         assert_eq!(sent, Ok(()), "{:?}", runner.verdict());
         runner.interrupt().await;
         wait(&mut events, "the end of the turn", |event| {
-            matches!(event, coven_runner::RunnerEvent::TurnEnded { .. }).then_some(())
+            matches!(event, RunnerEvent::TurnEnded { .. }).then_some(())
         })
         .await;
     }
     let said = std::fs::read_to_string(home.path().join("said")).unwrap();
     assert_eq!(said, "the first one\nanother\n");
     runner.stop().await.unwrap();
+}
+
+/// Is busy while it starts, as Codex is for a moment. That is no turn: it was given nothing.
+#[tokio::test]
+async fn work_before_anything_was_given_is_no_turn() {
+    let home = Home::new();
+    let runner = start(
+        &home,
+        r"stty -echo -icanon
+        printf 'busy\r\n'; sleep 0.5; printf '\033[2J\033[H> '; read -rsn1 key",
+    );
+    let mut events = runner.subscribe();
+    state(&runner, AgentState::Working).await;
+    state(&runner, AgentState::Idle).await;
+    runner.stop().await.unwrap();
+    while let Some(update) = events.next().await {
+        let RunnerUpdate::Event(event) = update else { panic!("an event was lost") };
+        assert!(!matches!(event, RunnerEvent::TurnEnded { .. }));
+    }
 }

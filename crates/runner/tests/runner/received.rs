@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use coven_model::AwaitingKind;
-use coven_runner::{AgentRunner, AgentTask, AnswerAction, RunnerEvent};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, GivenAnswer, RunnerEvent};
 use coven_terminal::keys::KeyPress;
 use coven_testkit::random::Random;
 
@@ -22,7 +22,7 @@ const PROGRAMS_AT_ONCE: u64 = 6;
 /// How the questions of the programs look.
 const RULES: &str = r#"
   "states": {
-    "interaction_menu": { "pattern": "^pick one of [0-9]+:\\n[\\s\\S]*\\z", "begins": "^pick one of", "kind": "choice" },
+    "interaction_menu": { "pattern": "^pick one of [0-9]+ in [0-9]+:\\n[\\s\\S]*\\z", "begins": "^pick one of", "kind": "choice" },
     "interaction_line": { "pattern": "^line [0-9]+\\?", "region": "cursor:1", "kind": "question" },
     "execution_running": { "pattern": "^working", "region": "tail:1", "kind": "working" }
   },
@@ -43,7 +43,7 @@ plain() {
 menu() {
   stty raw -echo; at=0
   while :; do
-    printf '\033[2J\033[Hpick one of %s:\r\n' "$1"
+    printf '\033[2J\033[Hpick one of %s in %s:\r\n' "$1" "$2"
     row=0
     while [ $row -lt $1 ]; do
       if [ $row -eq $at ]; then printf '> '; else printf '  '; fi
@@ -99,7 +99,8 @@ impl Asked {
         match self {
             Self::Line { .. } => format!("line {number}\n"),
             Self::Plain { .. } => format!("plain {number}\n"),
-            Self::Menu { entries, .. } => format!("menu {entries}\n"),
+            // Of two that look the same nobody can tell whether the first was answered.
+            Self::Menu { entries, .. } => format!("menu {entries} {number}\n"),
         }
     }
 
@@ -164,6 +165,39 @@ async fn answer_all(seed: u64) {
         text
     });
     assert_eq!(received, expected, "seed {seed}: {asked:?}");
+}
+
+/// A process that dies between a text or a key and Enter leaves it in the line. The next one goes
+/// on behind it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_typed_in_part_is_finished_and_not_typed_again() {
+    let (text, yes) = ("blue".to_owned(), ["y", "Enter"].map(|key| key.parse().unwrap()).to_vec());
+    for (action, begun, expected) in
+        [(AnswerAction::Text(text), "blue", "blue\n"), (AnswerAction::Keys(yes), "y", "y\n")]
+    {
+        let home = Home::new();
+        let script = [PRELUDE, "line 1; finish\n"].concat();
+        let task = AgentTask::interactive(format!("begun-{}", home.path().display()), None);
+        let adapter = scripted(&home, RULES, &script);
+        let runner = AgentRunner::start(adapter, task, &home.local()).unwrap();
+        let mut events = runner.subscribe();
+        let asked = |event| match event {
+            RunnerEvent::Awaiting(shown) => Some(shown),
+            _ => None,
+        };
+        let shown = wait(&mut events, "its question", asked).await;
+        // What the process before this one has typed.
+        runner.paste(begun).await.unwrap();
+        let changed = wait(&mut events, "what was typed", asked).await;
+        assert_ne!(changed.digest, shown.digest);
+        let given = GivenAnswer { digest: shown.digest, action, name: None, typed: 1 };
+        assert_eq!(runner.give(given).await, Ok(()), "{begun}");
+        wait(&mut events, "its end", |event| matches!(event, RunnerEvent::Done(_)).then_some(()))
+            .await;
+        let received = std::fs::read_to_string(home.path().join("received")).unwrap();
+        let expected: String = expected.bytes().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(received, expected);
+    }
 }
 
 fn number(variable: &str, default: u64) -> u64 {

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use coven_folder::best_effort;
@@ -12,10 +13,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::adopt::end_job;
 use super::folder::{HolderExit, HolderFolder};
-use super::protocol::{MAX_BODY, OPEN_VERSION, SECRET_INPUT_VERSION, ToClient, ToHolder, VERSION};
+use super::protocol::{
+    INPUT_STATE_VERSION, MAX_BODY, OPEN_VERSION, SECRET_INPUT_VERSION, ToClient, ToHolder, VERSION,
+};
 use super::secret::HolderSecret;
-use crate::domain::{ExitStatus, Pane, ReadOutcome, StopMode};
+use crate::domain::{DiscardResult, ExitStatus, InputMode, Pane, ReadOutcome, StopMode};
 use crate::machine;
+use crate::processes;
 use crate::readiness::{Interest, Selector};
 
 /// Bytes written by us that the holder has not taken yet. More is not accepted.
@@ -59,6 +63,10 @@ pub struct HolderPane {
     lost: u64,
     /// What the holder speaks; 0 until it has said so.
     holder_version: u32,
+    input_mode: Option<InputMode>,
+    discard_result: Option<DiscardResult>,
+    /// The process that was started, once it is known.
+    leader: OnceLock<i32>,
 }
 
 impl HolderPane {
@@ -118,6 +126,9 @@ impl HolderPane {
             offset,
             lost: 0,
             holder_version: 0,
+            input_mode: None,
+            discard_result: None,
+            leader: OnceLock::new(),
         })
     }
 
@@ -311,6 +322,14 @@ impl HolderPane {
                     self.holder_version = version;
                     self.at += taken;
                 }
+                ToClient::InputMode(mode) => {
+                    self.input_mode = Some(mode);
+                    self.at += taken;
+                }
+                ToClient::DiscardResult(what) => {
+                    self.discard_result = Some(what);
+                    self.at += taken;
+                }
             }
         }
     }
@@ -382,6 +401,30 @@ impl Pane for HolderPane {
             self.flush()?;
         }
         Ok(room)
+    }
+
+    fn discard_unread(&mut self, at_least: u32) -> io::Result<()> {
+        if self.holder_version < INPUT_STATE_VERSION {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        self.discard_result = None;
+        self.send(&ToHolder::DiscardUnread { at_least })
+    }
+
+    fn discard_result(&mut self) -> Option<DiscardResult> {
+        self.discard_result.take()
+    }
+
+    fn stopped_reader(&self) -> Option<i32> {
+        let leader = self.leader.get().copied().or_else(|| {
+            let leader = self.folder.spawn_record().ok().flatten()?.process?.pid;
+            Some(*self.leader.get_or_init(|| leader))
+        });
+        processes::stopped_reader(leader?)
+    }
+
+    fn input_mode(&self) -> Option<InputMode> {
+        self.input_mode
     }
 
     fn close_input(&mut self) -> io::Result<()> {
@@ -465,7 +508,7 @@ mod tests {
             output: tape.end(),
             time: 2,
             stopped: false,
-            ended: crate::processes::TreeEnding::default(),
+            ended: processes::TreeEnding::default(),
         };
         folder.write_exit(&exit, &folder.reserve_exit().unwrap()).unwrap();
 

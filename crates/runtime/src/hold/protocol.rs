@@ -6,7 +6,7 @@
 
 use coven_tape::{TapeEvent, TapeRecord};
 
-use crate::domain::PaneStream;
+use crate::domain::{DiscardResult, InputMode, PaneStream};
 
 /// Version of this protocol. Both sides tell theirs and speak the lower one.
 ///
@@ -14,13 +14,32 @@ use crate::domain::PaneStream;
 /// nobody who does not know it. A holder that was started without one is greeted as in version 1.
 ///
 /// 3: input may be secret ([`ToHolder::SecretInput`]).
-pub const VERSION: u32 = 3;
+///
+/// 4: the holder tells what the terminal does with what is typed ([`ToClient::InputMode`]), and
+/// input that the process has not read can be discarded ([`ToHolder::DiscardUnread`]).
+pub const VERSION: u32 = 4;
+
+/// The first version that knows of the terminal's input.
+pub(crate) const INPUT_STATE_VERSION: u32 = 4;
 
 /// The first version with input that is not recorded.
 pub(crate) const SECRET_INPUT_VERSION: u32 = 3;
 
 /// The version of a hello without a secret.
 pub(crate) const OPEN_VERSION: u32 = 1;
+
+/// Begins the note on the tape that another client than the first follows the job from here on.
+pub const FOLLOWED_MARK: &str = "coven:followed";
+
+/// Begins the note on the tape that a client does not follow the job any more.
+pub const LEFT_MARK: &str = "coven:left";
+
+/// Begins the note on the tape that input was thrown away before the process read it.
+pub const DISCARDED_MARK: &str = "coven:discarded";
+
+/// Begins the note on the tape that the terminal does something else with what is typed: `lines`,
+/// `hidden` or `keys`.
+pub const INPUT_MODE_MARK: &str = "coven:input";
 
 /// Longest body of a frame. A longer one is not from us.
 pub(crate) const MAX_BODY: usize = 256 * 1024;
@@ -38,6 +57,9 @@ pub enum ToHolder<'a> {
     Input(&'a [u8]),
     /// Bytes for the process of which only the length may be recorded.
     SecretInput(&'a [u8]),
+    /// What the process has not read is to be thrown away, if it is at least so many bytes. The
+    /// holder answers with [`ToClient::DiscardResult`].
+    DiscardUnread { at_least: u32 },
     /// Nothing more will be written.
     CloseInput,
     /// The terminal's new size.
@@ -74,6 +96,10 @@ pub enum ToClient<'a> {
         from: u64,
         to: u64,
     },
+    /// What the terminal does with what is typed, at first and when it changes.
+    InputMode(InputMode),
+    /// What came of discarding input.
+    DiscardResult(DiscardResult),
     /// How it ended, as `exit.json` has it. The last frame.
     Exit(&'a [u8]),
 }
@@ -122,6 +148,14 @@ fn number<const N: usize>(body: &[u8]) -> Option<([u8; N], &[u8])> {
     body.split_first_chunk().map(|(number, rest)| (*number, rest))
 }
 
+fn flag(byte: u8) -> Option<bool> {
+    match byte {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
 impl<'a> ToHolder<'a> {
     /// Adds the frame to a buffer. Long input is given as several frames.
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -143,6 +177,10 @@ impl<'a> ToHolder<'a> {
                     head(out, b'p', part.len());
                     out.extend_from_slice(part);
                 }
+            }
+            Self::DiscardUnread { at_least } => {
+                head(out, b't', 4);
+                out.extend_from_slice(&at_least.to_le_bytes());
             }
             Self::CloseInput => head(out, b'c', 0),
             Self::Resize { columns, rows } => {
@@ -181,6 +219,7 @@ impl<'a> ToHolder<'a> {
             }
             b'i' => Self::Input(body),
             b'p' => Self::SecretInput(body),
+            b't' => Self::DiscardUnread { at_least: u32::from_le_bytes(body.try_into().ok()?) },
             b'c' if body.is_empty() => Self::CloseInput,
             b'r' => {
                 let [a, b, c, d] = *body else { return None };
@@ -188,11 +227,9 @@ impl<'a> ToHolder<'a> {
                 Self::Resize { columns, rows }
             }
             b's' => {
-                let (force @ (0 | 1), grace) = body.split_first().map(|(f, g)| (*f, g))? else {
-                    return None;
-                };
+                let (force, grace) = body.split_first()?;
                 let grace = u64::from_le_bytes(grace.try_into().ok()?);
-                Self::Stop { force: force == 1, grace }
+                Self::Stop { force: flag(*force)?, grace }
             }
             b'm' => Self::Mark(body),
             _ => return None,
@@ -236,6 +273,15 @@ impl<'a> ToClient<'a> {
                 head(out, b'G', 16);
                 out.extend_from_slice(&from.to_le_bytes());
                 out.extend_from_slice(&to.to_le_bytes());
+            }
+            Self::InputMode(mode) => {
+                head(out, b'I', 2);
+                out.extend([mode.echoes, mode.collects_lines].map(u8::from));
+            }
+            Self::DiscardResult(taken) => {
+                head(out, b'T', 5);
+                out.extend_from_slice(&taken.unread.to_le_bytes());
+                out.push(u8::from(taken.discarded));
             }
             Self::Exit(json) => {
                 head(out, b'X', json.len());
@@ -290,6 +336,17 @@ impl<'a> ToClient<'a> {
                 let to = to.try_into().ok()?;
                 Self::Gap { from: u64::from_le_bytes(from), to: u64::from_le_bytes(to) }
             }
+            b'I' => {
+                let [echoes, collects_lines] = *body else { return None };
+                let (echoes, collects_lines) = (flag(echoes)?, flag(collects_lines)?);
+                Self::InputMode(InputMode { echoes, collects_lines })
+            }
+            b'T' => {
+                let (unread, rest) = number(body)?;
+                let [discarded] = *rest else { return None };
+                let unread = u32::from_le_bytes(unread);
+                Self::DiscardResult(DiscardResult { unread, discarded: flag(discarded)? })
+            }
             b'X' => Self::Exit(body),
             _ => return None,
         })
@@ -306,6 +363,7 @@ mod tests {
             ToHolder::Hello { version: 2, offset: 7, secret: &[3; 32] },
             ToHolder::Input(b"hello"),
             ToHolder::Input(b""),
+            ToHolder::DiscardUnread { at_least: 7 },
             ToHolder::CloseInput,
             ToHolder::Resize { columns: 80, rows: 24 },
             ToHolder::Stop { force: true, grace: 5000 },
@@ -319,6 +377,8 @@ mod tests {
             ToClient::Data { offset: 9, stream: PaneStream::Error, bytes: b"\xff\0" },
             ToClient::Data { offset: 9, stream: PaneStream::Output, bytes: b"" },
             ToClient::Gap { from: 1, to: u64::MAX },
+            ToClient::InputMode(InputMode { echoes: false, collects_lines: true }),
+            ToClient::DiscardResult(DiscardResult { unread: 300, discarded: true }),
             ToClient::Exit(b"{}"),
         ]
     }

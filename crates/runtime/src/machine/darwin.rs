@@ -54,6 +54,8 @@ pub(super) fn process(pid: i32) -> Option<ProcessInfo> {
         session: darwin::session(pid).unwrap_or(0),
         start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
         zombie: info.pbi_status == libc::SZOMB,
+        stopped: info.pbi_status == libc::SSTOP,
+        foreground: i32::try_from(info.e_tpgid).ok().filter(|group| *group > 0),
         name: name.unwrap_or_else(|| text(&info.pbi_comm)),
     })
 }

@@ -38,6 +38,8 @@ pub(super) fn process(pid: i32) -> Option<ProcessInfo> {
     let fields: Vec<&str> = tail.split(' ').collect();
     Some(ProcessInfo {
         zombie: matches!(*fields.first()?, "Z" | "X"),
+        stopped: matches!(*fields.first()?, "T" | "t"),
+        foreground: fields.get(5)?.parse().ok().filter(|group| *group > 0),
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         start: fields.get(19)?.parse().ok()?,

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use coven_runtime::domain::{Connection, Domain, Pane};
 use coven_runtime::hold::HolderRegistry;
@@ -12,11 +12,19 @@ use coven_runtime::processes::Identity;
 use coven_tape::{TapeEvent, TapeReader};
 use coven_testkit::panes::{self, PaneOutput};
 
-use crate::holder::{Attempts, domain, read_for};
+use crate::holder::{Attempts, adopted, domain, read_for};
 
 /// Reads a pane to its end.
 fn ended(pane: &mut dyn Pane) {
     panes::read_until(pane, &mut PaneOutput::default(), |_| false);
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + panes::DEADLINE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::yield_now();
+    }
 }
 
 /// What a stranger hears from a holder until it is let go.
@@ -62,6 +70,31 @@ fn a_client_without_the_secret_is_let_go_and_noted() {
 }
 
 #[test]
+fn the_tape_says_when_nobody_followed_the_job() {
+    let attempts = Attempts::new();
+    let config = attempts.config("read line; echo got $line", Connection::Pipes);
+    let pane = domain().spawn(&config).unwrap();
+    let folder = config.folder.clone().unwrap();
+    let notes = || {
+        let tape = TapeReader::open(&folder).unwrap();
+        let notes = tape.records(0).filter_map(|record| match record.unwrap().event {
+            TapeEvent::Mark(note) => note.split(' ').next().map(str::to_owned),
+            _ => None,
+        });
+        notes.collect::<Vec<_>>()
+    };
+    assert_eq!(notes(), [] as [&str; 0], "the first client is the one that started it");
+    drop(pane);
+    wait_until("the holder to note that its client left", || notes() == ["coven:left"]);
+    let mut again = adopted(&config, 0);
+    wait_until("the next client to be noted", || notes() == ["coven:left", "coven:followed"]);
+    again.write(b"ours\n").unwrap();
+    read_for(&mut again, "got ours\n");
+    ended(&mut again);
+    assert!(!notes()[2..].contains(&"coven:left".to_owned()), "the job was over: {:?}", notes());
+}
+
+#[test]
 fn the_secret_of_a_holder_is_in_no_argument_and_no_environment() {
     let attempts = Attempts::new();
     let script = "cat /proc/$PPID/cmdline /proc/$PPID/environ /proc/self/environ | od -An -tx1 -v | tr -d ' \\n'; ls /proc/$PPID/fd >/dev/null; cat; ls /proc/self/fd | wc -l";
@@ -97,9 +130,9 @@ fn a_holder_is_written_down_before_its_process_starts_and_forgotten_after_its_en
     assert_eq!(lineage(own.pid, &registry), Lineage::Outside);
     pane.close_input().unwrap();
     ended(&mut *pane);
-    let end = std::time::Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(20);
     while !registry.entries().unwrap().is_empty() {
-        assert!(std::time::Instant::now() < end, "the holder was not forgotten");
+        assert!(Instant::now() < end, "the holder was not forgotten");
         std::thread::yield_now();
     }
 }

@@ -74,7 +74,7 @@ fn folder(config: &SpawnConfig) -> HolderFolder {
     HolderFolder::new(config.folder.clone().unwrap())
 }
 
-fn adopted(config: &SpawnConfig, offset: u64) -> HolderPane {
+pub(crate) fn adopted(config: &SpawnConfig, offset: u64) -> HolderPane {
     match adopt(&folder(config), offset).unwrap() {
         Adopted::Alive(pane) => pane,
         other => panic!("not alive: {other:?}"),

@@ -12,6 +12,10 @@ use crate::scheduler::{BoardLimits, Options};
 /// How many agents there may be and how many commands may run at a time.
 const AGENTS: usize = 8;
 
+/// How many commands may wait. Each is looked at when an agent becomes idle, so a queue without
+/// bound would make a caller that queues faster than commands end slower and slower.
+const QUEUE: usize = 10_000;
+
 /// How long a process may take to end by itself: agent CLIs save their session first, which was
 /// seen to take seconds.
 const STOP_GRACE: Duration = Duration::from_secs(10);
@@ -31,6 +35,8 @@ pub struct RuntimeConfig {
     pub max_agents: usize,
     /// How many commands may run at a time; as many as agents for none.
     pub slots: Option<usize>,
+    /// How many commands may wait for an agent at a time; one more is refused.
+    pub max_queue: usize,
     /// Whether a tick gives commands to agents.
     pub auto_assign: bool,
     /// Whether a tick begins what agents have.
@@ -53,6 +59,7 @@ impl Default for RuntimeConfig {
         Self {
             max_agents: AGENTS,
             slots: None,
+            max_queue: QUEUE,
             auto_assign: true,
             auto_execute: true,
             stop_grace: STOP_GRACE,
@@ -70,6 +77,7 @@ impl RuntimeConfig {
             limits: BoardLimits {
                 agents: self.max_agents,
                 slots: self.slots.unwrap_or(self.max_agents),
+                queue: Some(self.max_queue),
                 stop_grace: self.stop_grace,
                 drain_grace: self.drain_grace,
             },
@@ -85,6 +93,7 @@ impl fmt::Debug for RuntimeConfig {
             .debug_struct("RuntimeConfig")
             .field("max_agents", &self.max_agents)
             .field("slots", &self.slots)
+            .field("max_queue", &self.max_queue)
             .field("auto_assign", &self.auto_assign)
             .field("auto_execute", &self.auto_execute)
             .field("stop_grace", &self.stop_grace)

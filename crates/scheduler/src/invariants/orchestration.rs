@@ -91,9 +91,9 @@ pub(super) fn open_dependency(board: &Board) -> Option<String> {
 
 pub(super) fn incapable_agent(board: &Board) -> Option<String> {
     held(board).find_map(|(agent, command)| {
-        let needed = &board.commands.get(&command)?.capability;
-        let able = board.agents.get(&agent)?.can(needed);
-        (!able).then(|| format!("{agent} has {command} and is not capable of `{needed}`"))
+        let needed = &board.commands.get(&command)?.capabilities;
+        let missing = board.agents.get(&agent)?.first_missing(needed)?;
+        Some(format!("{agent} has {command} and is not capable of `{missing}`"))
     })
 }
 
@@ -124,6 +124,21 @@ pub(super) fn second_success(board: &Board) -> Option<String> {
     runs.filter(|(_, run)| run.state == ExecutionState::Succeeded).find_map(|(id, run)| {
         let other = succeeded.insert(run.command, id)?;
         Some(format!("{} succeeded as {other} and as {id}", run.command))
+    })
+}
+
+/// Executions are numbered as they begin, so one with a higher number began later. A command that
+/// failed before it had an execution failed with what it depends on, and is another invariant's.
+pub(super) fn run_after_a_failure(board: &Board) -> Option<String> {
+    let mut failed = BTreeMap::new();
+    board.executions.iter().find_map(|(id, run)| {
+        if let Some(before) = failed.get(&run.command) {
+            return Some(format!("{} failed as {before} and began again as {id}", run.command));
+        }
+        if matches!(run.state, ExecutionState::Failed { .. }) {
+            failed.insert(run.command, *id);
+        }
+        None
     })
 }
 
@@ -164,4 +179,9 @@ pub(super) fn begun_beyond_the_limit(board: &Board) -> Option<String> {
     let mut beyond = live(board).skip(board.limits.slots);
     let (id, _) = beyond.find(|(_, execution)| !execution.adopted)?;
     Some(format!("{id} began although all {} slots were in use", board.limits.slots))
+}
+
+pub(super) fn overfull_queue(board: &Board) -> Option<String> {
+    let (waiting, limit) = (board.waiting.len(), board.limits.queue?);
+    (waiting > limit).then(|| format!("{waiting} commands wait where {limit} may"))
 }

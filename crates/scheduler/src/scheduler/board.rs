@@ -34,6 +34,8 @@ pub struct BoardLimits {
     pub agents: usize,
     /// How many commands may run at a time.
     pub slots: usize,
+    /// How many commands may wait for an agent at a time; any number for none.
+    pub queue: Option<usize>,
     /// How long a process may take to end after it was asked to, before it is ended by force.
     pub stop_grace: Duration,
     /// How long the end of the output may take to come after the process has ended.
@@ -45,8 +47,8 @@ pub struct BoardLimits {
 pub struct CommandTicket {
     /// The id of the command.
     pub id: CommandId,
-    /// What its agent must be capable of.
-    pub capability: Capability,
+    /// What its agent must be capable of, all of it.
+    pub capabilities: BTreeSet<Capability>,
     /// What must have succeeded before.
     pub dependencies: Vec<CommandId>,
     /// Who lets it run.
@@ -57,7 +59,7 @@ impl From<&AgentCommand> for CommandTicket {
     fn from(command: &AgentCommand) -> Self {
         Self {
             id: command.id,
-            capability: command.capability.clone(),
+            capabilities: command.capabilities.clone(),
             dependencies: command.dependencies.clone(),
             approval: command.approval.clone(),
         }
@@ -93,7 +95,7 @@ pub enum CommandState {
 /// A command on the board.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BoardEntry {
-    pub(crate) capability: Capability,
+    pub(crate) capabilities: BTreeSet<Capability>,
     pub(crate) dependencies: Vec<CommandId>,
     pub(crate) approval: ApprovalId,
     /// Its place in the queue.

@@ -50,6 +50,16 @@ pub enum IllegalTransition {
     /// What the command depends on has not succeeded yet.
     #[error("{0} still waits for commands it depends on")]
     DependenciesOpen(CommandId),
+    /// As many commands wait as may.
+    #[error(
+        "the queue is full: {limit} commands wait already; queue {command} again when one has begun"
+    )]
+    QueueFull {
+        /// The command that was not taken in.
+        command: CommandId,
+        /// How many may wait.
+        limit: usize,
+    },
     /// The command has no approval.
     #[error("{0} is not approved")]
     NotApproved(CommandId),

@@ -55,21 +55,24 @@ struct BoardScene {
     slots: usize,
     /// Whether commands may turn out to run already.
     adopting: bool,
+    /// How many commands may wait.
+    queue: Option<usize>,
 }
 
 impl BoardScene {
-    fn new(first: &Permission, second: &Permission, capability: &Capability) -> Self {
-        let ticket = |id, approval: &Permission, capability: &Capability| CommandTicket {
+    /// The second command needs these capabilities, the first only the shell.
+    fn new(first: &Permission, second: &Permission, capabilities: &[Capability]) -> Self {
+        let ticket = |id, approval: &Permission, capabilities: &[Capability]| CommandTicket {
             id,
-            capability: capability.clone(),
+            capabilities: capabilities.iter().cloned().collect(),
             dependencies: Vec::new(),
             approval: approval.clone(),
         };
         let tickets = [
-            ticket(CommandId(0), first, &Capability::Shell),
-            ticket(CommandId(1), second, capability),
+            ticket(CommandId(0), first, &[Capability::Shell]),
+            ticket(CommandId(1), second, capabilities),
         ];
-        Self { tickets, waits: 1, leaving: false, slots: 2, adopting: false }
+        Self { tickets, waits: 1, leaving: false, slots: 2, adopting: false, queue: None }
     }
 
     /// The second command depends on the first.
@@ -95,8 +98,19 @@ impl BoardScene {
         Self { slots: 1, adopting: true, ..self }
     }
 
+    /// Only one command may wait at a time.
+    fn queueing_one(self) -> Self {
+        Self { queue: Some(1), ..self }
+    }
+
     fn limits(&self) -> BoardLimits {
-        BoardLimits { agents: 2, slots: self.slots, stop_grace: WAIT, drain_grace: WAIT }
+        BoardLimits {
+            agents: 2,
+            slots: self.slots,
+            queue: self.queue,
+            stop_grace: WAIT,
+            drain_grace: WAIT,
+        }
     }
 }
 
@@ -113,6 +127,8 @@ struct ModelState {
     scene: BoardScene,
     board: Board,
     now: u64,
+    /// Whether every line of the trail has stayed as it was, but for those of forgotten commands.
+    trail_kept: bool,
 }
 
 impl ModelState {
@@ -143,6 +159,16 @@ impl ModelState {
             ModelAction::Forget(command) => board.forget(command)?,
         }
         Ok(())
+    }
+
+    /// Whether a later state still has every line of the trail, in its place and as it was.
+    fn has_kept_its_trail(&self, later: &Self) -> bool {
+        let (before, after) = (self.board.approvals(), later.board.approvals());
+        before.trail.iter().all(|(id, lines)| match after.trail.get(id) {
+            Some(kept) => kept.starts_with(lines),
+            // A command is forgotten with its request and what was decided on it.
+            None => after.get(*id).is_none(),
+        })
     }
 
     /// Whether everything ends if nothing happens but what the scheduler does by itself, and
@@ -191,7 +217,7 @@ impl Model for ModelWorld {
             let mut board = Board::breaking(scene.limits(), self.broken);
             board.add_agent(&[Capability::Shell]).unwrap();
             board.add_agent(&[Capability::Shell, Capability::Agent]).unwrap();
-            ModelState { scene: scene.clone(), board, now: 1 }
+            ModelState { scene: scene.clone(), board, now: 1, trail_kept: true }
         };
         self.scenes.iter().map(state).collect()
     }
@@ -233,6 +259,7 @@ impl Model for ModelWorld {
         if next.take(action).is_err() {
             assert!(next == *state, "{action:?} was refused and changed something: {state:#?}");
         }
+        next.trail_kept = state.trail_kept && state.has_kept_its_trail(&next);
         (next != *state).then_some(next)
     }
 
@@ -240,7 +267,7 @@ impl Model for ModelWorld {
     fn properties(&self) -> Vec<Property<Self>> {
         let always = checks::ALWAYS.iter().map(|(name, holds)| Property::always(name, *holds));
         if let Some(rule) = self.broken {
-            let name = format!("{:?}", checks::promise(rule));
+            let name = checks::promise(rule);
             return always.filter(|property| property.name == name).collect();
         }
         let sometimes = checks::SOMETIMES.iter();

@@ -10,8 +10,10 @@ pub(crate) enum Rule {
     ApprovedFirst,
     /// A command that one agent has is not given to another.
     AssignedOnce,
-    /// A command that has ended is not given to anybody.
+    /// A command that has ended otherwise is not given to anybody.
     EndedIsOver,
+    /// A command that has failed is not given to anybody.
+    FailedIsOver,
     /// A command that is cancelled before it began has ended.
     CancelledIsOver,
     /// A command that was not approved in the end has ended.
@@ -20,6 +22,8 @@ pub(crate) enum Rule {
     DependenciesFirst,
     /// A command is given only to an agent that is capable of it.
     CapableOnly,
+    /// A command is taken in only while fewer wait than may.
+    QueueIsBounded,
     /// An agent leaves only when it has nothing to do.
     OnlyIdleLeave,
     /// An execution gets a slot that no other has.
@@ -42,6 +46,8 @@ pub(crate) enum Rule {
     DecisionsHaveATime,
     /// A decision is written to the trail.
     DecisionsAreOnRecord,
+    /// A line of the trail is never changed.
+    TheTrailIsKept,
     /// A decided request is not pending any more.
     DecisionsEndTheQuestion,
     /// No id of a request is left out.
@@ -51,14 +57,16 @@ pub(crate) enum Rule {
 #[cfg(test)]
 impl Rule {
     /// Every rule, in the order of the list above.
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 23] = [
         Self::ApprovedFirst,
         Self::AssignedOnce,
         Self::EndedIsOver,
+        Self::FailedIsOver,
         Self::CancelledIsOver,
         Self::RejectedIsOver,
         Self::DependenciesFirst,
         Self::CapableOnly,
+        Self::QueueIsBounded,
         Self::OnlyIdleLeave,
         Self::SlotsServeOne,
         Self::SlotsAreHeldToTheEnd,
@@ -70,6 +78,7 @@ impl Rule {
         Self::DeadlinesAreListed,
         Self::DecisionsHaveATime,
         Self::DecisionsAreOnRecord,
+        Self::TheTrailIsKept,
         Self::DecisionsEndTheQuestion,
         Self::IdsAreGivenInOrder,
     ];

@@ -74,7 +74,8 @@ fn the_end_of_the_output_is_waited_for_but_not_for_ever() {
 
 /// A scheduler without a runtime around it, with two commands begun by hand.
 fn begun(scripts: [Script; 2]) -> Scheduler {
-    let limits = BoardLimits { agents: 2, slots: 2, stop_grace: GRACE, drain_grace: GRACE };
+    let limits =
+        BoardLimits { agents: 2, slots: 2, queue: None, stop_grace: GRACE, drain_grace: GRACE };
     let options = Options { limits, size: GridSize::default(), keep: 1000 };
     let mut scheduler = Scheduler::new(options).unwrap();
     let domain = MockDomain::new();

@@ -10,7 +10,7 @@ use coven_scheduler::approval::ApprovalId;
 use coven_scheduler::clock::{ManualClock, Moment};
 use coven_scheduler::command::{Capability, CommandId};
 use coven_scheduler::execution::ExecutionId;
-use coven_scheduler::scheduler::{AgentAssignment, CommandState, Completion};
+use coven_scheduler::scheduler::{AgentAssignment, CommandState, Completion, IllegalTransition};
 
 use crate::stage::{GRACE, Stage, line, order, outcomes};
 
@@ -191,4 +191,37 @@ fn a_runtime_that_is_dropped_lets_its_panes_go() {
 fn a_runtime_can_be_moved_to_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<AgentRuntime>();
+}
+
+/// Spec: RT.9
+#[test]
+fn a_full_queue_takes_no_command_until_one_of_it_has_an_agent() {
+    let mut stage = Stage::with(1, |config| RuntimeConfig { max_queue: 2, ..config });
+    stage.play(0, Script::new());
+    stage.play(1, Script::new());
+    let refused = stage.runtime.queue_command(line(2)).unwrap_err();
+    assert_eq!(refused, IllegalTransition::QueueFull { command: CommandId(2), limit: 2 });
+    assert_eq!(
+        refused.to_string(),
+        "the queue is full: 2 commands wait already; queue command 2 again when one has begun"
+    );
+    stage.tick();
+    stage.play(2, Script::new());
+    assert_eq!(order(&stage.settle()), [0, 1, 2], "what was refused could be queued again");
+}
+
+/// Spec: RT.9
+#[test]
+fn a_command_that_needs_two_capabilities_waits_for_an_agent_that_has_both() {
+    let mut stage = Stage::new(1);
+    let both = [Capability::Shell, Capability::Named("gpu".to_owned())];
+    stage.queue(line(0).needing_all(both.clone()), Script::new());
+    stage.play(1, Script::new());
+    assert_eq!(order(&stage.settle()), [1], "the one agent has only the shell");
+    stage.runtime.remove_agent(AgentId(0)).unwrap();
+    stage.runtime.spawn_agent(&both[1..]).unwrap();
+    assert_eq!(order(&stage.settle()), [0; 0], "and this one only the other");
+    stage.runtime.remove_agent(AgentId(1)).unwrap();
+    stage.runtime.spawn_agent(&both).unwrap();
+    assert_eq!(order(&stage.settle()), [0]);
 }

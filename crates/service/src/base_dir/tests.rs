@@ -38,7 +38,7 @@ async fn a_base_directory_that_hangs_while_it_is_opened_holds_up_no_other() {
         std::fs::create_dir(folder).unwrap();
     }
     let data_dir = home.path().join("data");
-    let places = UserFolders { config_dir, state_dir, data_dir };
+    let places = UserFolders { config_dir, state_dir, data_dir, runtime_dir: None };
     let config = ServiceConfig::default();
     let options = ServiceOptions { places, program: "coven".into(), config };
     let service = Service::new(options).unwrap();

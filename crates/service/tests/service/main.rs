@@ -18,7 +18,7 @@ fn service_with(home: &Path, config: ServiceConfig) -> Service {
         std::fs::create_dir(folder).unwrap();
     }
     let data_dir = home.join("data");
-    let places = UserFolders { config_dir, state_dir, data_dir };
+    let places = UserFolders { config_dir, state_dir, data_dir, runtime_dir: None };
     Service::new(ServiceOptions { places, program: "coven".into(), config }).unwrap()
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use coven_model::event::SessionCause;
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,11 @@ pub(super) struct CacheLine<'a> {
     id: &'a str,
     #[serde(borrow)]
     name: Cow<'a, str>,
+    /// Lines of earlier versions have none, and their sessions are looked at again.
+    #[serde(default, borrow, skip_serializing_if = "Option::is_none")]
+    pub(super) grimoire: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cause: Option<Cow<'a, SessionCause>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     goal: Option<Cow<'a, str>>,
     status: WorkflowStatus,
@@ -40,13 +46,16 @@ pub(super) struct CacheLine<'a> {
 impl CacheLine<'_> {
     /// What it says of a session that is there, below this base directory.
     pub(super) fn entry(self, id: SessionId, base_dir: Arc<Path>) -> SessionEntry {
-        let Self { name, goal, status, created_at, updated_at, kept, .. } = self;
+        let Self { name, grimoire, cause, goal, status, created_at, updated_at, kept, .. } = self;
         let (name, goal) = (name.into_owned(), goal.map(Cow::into_owned));
+        let (grimoire, cause) = (grimoire.map(Cow::into_owned), cause.map(Cow::into_owned));
         let name = super::entry::checked_name(name, &id);
         let (foreign, fresh, problem) = (false, true, None);
         SessionEntry {
             id,
             name,
+            grimoire,
+            cause,
             goal,
             status,
             created_at,
@@ -103,10 +112,13 @@ pub(super) fn line(known: &KnownSession) -> Vec<u8> {
     if !known.entry.fresh || known.entry.foreign {
         return line;
     }
-    let SessionEntry { id, name, goal, status, created_at, updated_at, kept, .. } = &known.entry;
+    let SessionEntry { id, name, grimoire, cause, goal, status, .. } = &known.entry;
+    let SessionEntry { created_at, updated_at, kept, .. } = &known.entry;
     let told = CacheLine {
         id: id.as_str(),
         name: Cow::Borrowed(name),
+        grimoire: grimoire.as_deref().map(Cow::Borrowed),
+        cause: cause.as_ref().map(Cow::Borrowed),
         goal: goal.as_deref().map(Cow::Borrowed),
         status: *status,
         created_at: *created_at,

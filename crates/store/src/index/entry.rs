@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coven_folder::{FileError, OpenFolder};
+use coven_model::event::SessionCause;
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -27,6 +28,10 @@ const MAX_NAME_BYTES: usize = 100;
 pub struct SessionEntry {
     pub id: SessionId,
     pub name: String,
+    /// The name of the workflow that it runs, if it is known.
+    pub grimoire: Option<String>,
+    /// The event that started it, if its grimoire's trigger did.
+    pub cause: Option<SessionCause>,
     /// What it is for; the beginning, if that is long.
     pub goal: Option<String>,
     pub status: WorkflowStatus,
@@ -66,6 +71,8 @@ struct ViewSummary {
     #[serde(default)]
     name: String,
     #[serde(default)]
+    workflow: Option<String>,
+    #[serde(default)]
     goal: Option<String>,
     #[serde(default)]
     status: WorkflowStatus,
@@ -82,6 +89,8 @@ pub(super) fn unknown(id: &SessionId, base_dir: Arc<Path>) -> SessionEntry {
     SessionEntry {
         id: id.clone(),
         name: names::name(id, |_| false),
+        grimoire: None,
+        cause: None,
         goal: None,
         status: WorkflowStatus::default(),
         created_at: made_at(id),
@@ -109,6 +118,7 @@ pub(super) fn look(base: &BaseDir, id: &SessionId, base_dir: Arc<Path>) -> Sessi
     let Some(seen) = seen else { return unknown };
     SessionEntry {
         name: checked_name(seen.name, id),
+        grimoire: seen.workflow.filter(|name| is_name(name)),
         goal: seen.goal.as_deref().map(SessionEntry::short_goal),
         status: seen.status,
         created_at: seen.created_at,
@@ -128,11 +138,12 @@ fn made_at(id: &SessionId) -> Timestamp {
 /// The name that a file gives a session, if it can be one. The files of a foreign session can say
 /// anything, and a name is printed and typed.
 pub(super) fn checked_name(name: String, id: &SessionId) -> String {
+    if is_name(&name) { name } else { names::name(id, |_| false) }
+}
+
+fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    if (1..=MAX_NAME_BYTES).contains(&name.len()) && name.bytes().all(fits) {
-        return name;
-    }
-    names::name(id, |_| false)
+    (1..=MAX_NAME_BYTES).contains(&text.len()) && text.bytes().all(fits)
 }
 
 fn seen(folder: &OpenFolder) -> Result<Option<ViewSummary>, FileError> {

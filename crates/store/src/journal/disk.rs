@@ -1,10 +1,10 @@
 //! The three things done to a journal's file, and in tests a disk on which each of them can fail.
 
 #[cfg(not(test))]
-pub(super) use self::real::{sync, trim, write};
+pub(super) use self::real::{forget_cached, sync, trim, write};
 
 #[cfg(test)]
-pub(super) use self::faulty::{sync, trim, write};
+pub(super) use self::faulty::{forget_cached, sync, trim, write};
 
 mod real {
     use std::fs::File;
@@ -12,6 +12,8 @@ mod real {
     use std::os::unix::fs::FileExt;
     use std::time::Instant;
 
+    #[cfg(target_os = "linux")]
+    use coven_folder::best_effort;
     use coven_folder::disk_wait;
 
     use crate::journal::sync_times;
@@ -22,6 +24,17 @@ mod real {
 
     pub(in crate::journal) fn trim(file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)
+    }
+
+    /// Lets the system forget what it believes to be in a file, so that the next read is of what is
+    /// on the disk: after a failed sync, pages that never got there may count as written.
+    pub(in crate::journal) fn forget_cached(file: &File) {
+        #[cfg(target_os = "linux")]
+        best_effort("read a file from the disk", {
+            rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)
+        });
+        #[cfg(not(target_os = "linux"))]
+        let _: &File = file;
     }
 
     pub(in crate::journal) fn sync(file: &File) -> io::Result<()> {
@@ -51,6 +64,18 @@ pub(super) mod faulty {
         static TRIMS: Cell<bool> = const { Cell::new(true) };
         /// What syncing says, if it fails.
         static SYNC: Cell<Option<Errno>> = const { Cell::new(None) };
+        /// How often a file was to be read from the disk and not from memory.
+        static FORGOTTEN: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// How often on this thread a file was to be read from the disk and not from memory.
+    pub(in crate::journal) fn forgotten() -> u32 {
+        FORGOTTEN.get()
+    }
+
+    pub(in crate::journal) fn forget_cached(file: &File) {
+        FORGOTTEN.set(FORGOTTEN.get() + 1);
+        real::forget_cached(file);
     }
 
     /// From now on on this thread: so much room and then this error, and files can be cut or not.

@@ -186,17 +186,17 @@ pub enum AppendError {
     },
     /// It could not be written or synced, and the file may not be as it was.
     #[error(
-        "fact {seq} was not recorded, and what the disk has now is not known: {source}. Open the \
-         session again once the disk works; every fact before this one is there"
+        "fact {seq} was not recorded, and what the disk has now is not known: {source}. The journal \
+         is read anew before anything more is recorded"
     )]
     Lost {
         /// The number of the first fact that was not recorded.
         seq: u64,
         source: FileError,
     },
-    /// It failed like this before, so nothing is written until the session is opened again.
+    /// It failed like this before, so nothing is written until the journal was read anew.
     #[error(
-        "{} takes no more facts since a write failed ({why}); open the session again",
+        "{} takes no more facts until it could be read anew, since a write failed ({why})",
         path.display()
     )]
     Poisoned { path: PathBuf, why: String },

@@ -279,6 +279,7 @@ impl Journal {
         let failed = |source| FileError::new("write", &self.path, source);
         // First, so that what was refused cannot be taken for a fact.
         disk::trim(&file, end).map_err(failed)?;
+        disk::forget_cached(&file);
         let (chain, key) = self.sealing();
         let scanned = scan(&file, &self.path, session.as_str(), &key, None)?;
         if (scanned.end, scanned.last, scanned.chain) != (end, self.last(), chain) {

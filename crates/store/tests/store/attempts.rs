@@ -21,6 +21,7 @@ fn outcome(reason: &str) -> JobOutcome {
         ending: ProcessEnding::Exited { code: 0 },
         reason: reason.to_owned(),
         output: Some("done".to_owned()),
+        omitted: 0,
         usage: TokenUsage::default(),
         denials: Vec::new(),
         agent_session: None,

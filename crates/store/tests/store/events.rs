@@ -24,6 +24,7 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
         goal: Some("build it".to_owned()),
         base_dir: None,
         auto: None,
+        cause: None,
         at: FACT_TIME,
     };
     let job = AttemptId { task: TaskId::new("build.3").unwrap(), attempt: 2 };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 
+use coven_model::event::SessionCause;
 use coven_model::{SessionId, Timestamp, WorkflowStatus};
 use coven_store::index::ResolveError;
 use coven_store::{Index, Session, SessionEntry};
@@ -12,7 +13,7 @@ use super::{Base, id, said};
 
 /// The view of a session, as far as a list shows it.
 pub(crate) fn view(name: &str, goal: &str, status: WorkflowStatus) -> Value {
-    json!({"name": name, "goal": goal, "status": status, "createdAt": 5,
+    json!({"name": name, "workflow": "build", "goal": goal, "status": status, "createdAt": 5,
         "history": [1, 2, 3]})
 }
 
@@ -29,6 +30,8 @@ fn entry(base: &Base, id: &SessionId, name: &str) -> SessionEntry {
     SessionEntry {
         id: id.clone(),
         name: name.to_owned(),
+        grimoire: Some("build".to_owned()),
+        cause: None,
         goal: Some("a goal".to_owned()),
         status: WorkflowStatus::Running,
         created_at: Timestamp::from_millis(5),
@@ -96,6 +99,20 @@ fn a_session_is_listed_whatever_its_view_looks_like() {
         assert_eq!(entry.id, id(1));
         assert!(entry.name.contains('-'), "it has the name its id gives: {}", entry.name);
     }
+}
+
+#[test]
+fn a_line_that_does_not_say_what_runs_is_of_an_earlier_version_and_looked_at_again() {
+    let base = Base::new();
+    let one = session(&base, &id(1), "one");
+    let own = || Index::load(&base.dir(), &base.cache(), |_| true).unwrap();
+    let cause = SessionCause { event: "deploy.done".to_owned(), session: None, name: None };
+    let known = SessionEntry { cause: Some(cause), ..entry(&base, &id(1), "one") };
+    own().set(known.clone(), one.journal_bytes()).unwrap();
+    assert_eq!(own().get(&id(1)).unwrap(), &known, "the cache keeps the cause");
+    let earlier = SessionEntry { grimoire: None, cause: None, ..known };
+    own().set(earlier, one.journal_bytes()).unwrap();
+    assert!(!own().get(&id(1)).unwrap().fresh);
 }
 
 #[test]

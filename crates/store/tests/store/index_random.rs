@@ -133,6 +133,8 @@ impl World {
             foreign: false,
             id: id.clone(),
             name: "name".to_owned(),
+            grimoire: Some("build".to_owned()),
+            cause: None,
             goal: Some("a goal".to_owned()),
             status,
             created_at: Timestamp::from_millis(5),

@@ -40,7 +40,12 @@ const SILENCE: Duration = Duration::from_secs(6);
 pub const QUESTION: &str = "Which colour shall it have?";
 pub const QUESTION_ENTRIES: [&str; 2] = ["Red", "Blue"];
 
+/// How many lines the command of [`ModelScene::Long`] has.
+pub const LONG_COMMAND_LINES: usize = 68;
+
 const ANSWER: &str = "This is the scripted answer. Nothing was changed.";
+/// An answer in JSON, with a name that looks like emphasis and a text that is longer than a row.
+pub const DATA: &str = r#"{"verdict": "pass", "file": "src/__init__.py", "why": "The reason is long enough that no terminal of a common width shows it in one row, so that it has to be broken somewhere between two of its words."}"#;
 const ANNOUNCEMENT: &str = "I will use a tool now.";
 const RAN: &str = "All done: the tool ran and returned a result.";
 const REFUSED: &str = "Understood: the tool call was refused, so I stopped.";
@@ -64,6 +69,8 @@ pub struct TokensUsed {
 pub enum ModelScene {
     /// It answers at once.
     Text,
+    /// It answers with JSON, which has in it what a screen shows in another form.
+    Data,
     /// It calls the shell once, then answers.
     Shell,
     /// The same, and says to those that have a sandbox that the command must leave it.
@@ -80,6 +87,10 @@ pub enum ModelScene {
     Error,
     /// The request is refused for want of a good key (401).
     Key,
+    /// The request fails, however often it is tried (500).
+    Unavailable,
+    /// It calls the shell once with a command of more lines than a dialog shows, then answers.
+    Long,
     /// It judges the work of another agent: it tries the shell once where it has one, and then
     /// gives a verdict. The first round is not good enough for it, any later one is. No tag names
     /// this one; what an arbiter is asked does.
@@ -87,8 +98,9 @@ pub enum ModelScene {
 }
 
 impl ModelScene {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::Text,
+        Self::Data,
         Self::Shell,
         Self::Ask,
         Self::Twice,
@@ -97,12 +109,15 @@ impl ModelScene {
         Self::Question,
         Self::Error,
         Self::Key,
+        Self::Unavailable,
+        Self::Long,
         Self::Verdict,
     ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
+            Self::Data => "data",
             Self::Shell => "shell",
             Self::Ask => "ask",
             Self::Twice => "twice",
@@ -111,6 +126,8 @@ impl ModelScene {
             Self::Question => "question",
             Self::Error => "error",
             Self::Key => "key",
+            Self::Unavailable => "unavailable",
+            Self::Long => "long",
             Self::Verdict => "verdict",
         }
     }
@@ -185,8 +202,10 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
     });
     let calls = match scene {
         ModelScene::Text => return say(ANSWER),
+        ModelScene::Data => return say(DATA),
         ModelScene::Error => return ModelTurn::Refuse(400),
         ModelScene::Key => return ModelTurn::Refuse(401),
+        ModelScene::Unavailable => return ModelTurn::Refuse(500),
         ModelScene::Slow => return ModelTurn::Say(SpokenText::slow(), None),
         ModelScene::Think => {
             return ModelTurn::Say(
@@ -202,10 +221,10 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
                 None => say(ANSWER),
             };
         }
-        ModelScene::Shell | ModelScene::Ask => 1,
+        ModelScene::Shell | ModelScene::Ask | ModelScene::Long => 1,
         ModelScene::Twice => 2,
         ModelScene::Verdict => {
-            let shell = conversation.tools.iter().find_map(|tool| shell(tool, false));
+            let shell = conversation.tools.iter().find_map(|tool| shell(tool, PROBE, false));
             return match shell.filter(|_| conversation.results.is_empty()) {
                 Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
                 None => say(&verdict(conversation)),
@@ -218,10 +237,18 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
     if conversation.results.len() >= calls {
         return say(RAN);
     }
-    match conversation.tools.iter().find_map(|tool| shell(tool, scene != ModelScene::Shell)) {
+    let command = if scene == ModelScene::Long { long_command() } else { PROBE.to_owned() };
+    let call = |tool: &ModelTool| shell(tool, &command, scene != ModelScene::Shell);
+    match conversation.tools.iter().find_map(call) {
         Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
         None => say(NO_TOOL),
     }
+}
+
+/// A command of which dialogs show a part.
+fn long_command() -> String {
+    let lines = (1..LONG_COMMAND_LINES).map(|number| format!("echo line-{number}\n"));
+    lines.chain([PROBE.to_owned()]).collect()
 }
 
 /// What an arbiter says in the end.
@@ -274,7 +301,7 @@ fn known(arguments: Value, properties: &Map<String, Value>) -> Value {
 }
 
 /// A call of the shell, if the tool is one.
-fn shell(tool: &ModelTool, leave_sandbox: bool) -> Option<ModelCall> {
+fn shell(tool: &ModelTool, command: &str, leave_sandbox: bool) -> Option<ModelCall> {
     const NAMES: [&str; 7] = [
         "Bash",
         "run_shell_command",
@@ -292,11 +319,11 @@ fn shell(tool: &ModelTool, leave_sandbox: bool) -> Option<ModelCall> {
         tool.parameters.pointer("/properties/command/type").is_some_and(|kind| kind == "array");
     let mut arguments = Map::new();
     if has("cmd") {
-        arguments.insert("cmd".to_owned(), json!(PROBE));
+        arguments.insert("cmd".to_owned(), json!(command));
     } else if list {
-        arguments.insert("command".to_owned(), json!(["bash", "-c", PROBE]));
+        arguments.insert("command".to_owned(), json!(["bash", "-c", command]));
     } else {
-        arguments.insert("command".to_owned(), json!(PROBE));
+        arguments.insert("command".to_owned(), json!(command));
     }
     if has("description") {
         arguments.insert("description".to_owned(), json!("Make one more file"));

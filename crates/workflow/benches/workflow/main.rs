@@ -96,6 +96,7 @@ fn run(plan: WorkflowPlan) -> io::Result<(Vec<SessionEvent>, Duration)> {
         goal: None,
         base_dir: None,
         auto: None,
+        cause: None,
     };
     let mut inputs = std::collections::VecDeque::from([
         SessionInput::Create(Box::new(creation)),

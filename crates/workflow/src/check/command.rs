@@ -42,6 +42,14 @@ impl CheckContext<'_> {
             self.template(message, variables);
         }
         if step.get("command").is_some() {
+            if let Some(entry) = step.entries().iter().find(|entry| entry.key == "skippable") {
+                self.error(
+                    "key-not-for-type",
+                    entry.key_span,
+                    "`skippable` has no meaning for a gate with a command",
+                    "remove it: a gate that failed can always be skipped",
+                );
+            }
             return;
         }
         if step.get("message").is_none() {

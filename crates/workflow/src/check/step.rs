@@ -7,7 +7,7 @@ use super::variables::{StepVariables, type_of_schema};
 use crate::condition::ValueType;
 
 /// The keys that every step has.
-const COMMON_STEP_KEYS: [&str; 11] = [
+const COMMON_STEP_KEYS: [&str; 13] = [
     "name",
     "type",
     "when",
@@ -17,7 +17,9 @@ const COMMON_STEP_KEYS: [&str; 11] = [
     "env",
     "output",
     "on_failure",
+    "on_lost",
     "needs_approval",
+    "approval_timeout",
     "domain",
 ];
 
@@ -65,7 +67,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox", "confine"]),
-    ("gate", &["command", "shell", "message", "ok_exit_codes", "sandbox", "confine"]),
+    ("gate", &["command", "shell", "message", "skippable", "ok_exit_codes", "sandbox", "confine"]),
 ];
 
 /// The keys of agents.
@@ -106,6 +108,7 @@ pub(super) fn check(
     let kind = step.get("type").and_then(SourceNode::as_str).unwrap_or_default();
     keys(context, step, kind);
     confinement(context, step);
+    approval_timeout(context, step, kind);
     if let Some(when) = step.get("when") {
         context.condition(when, variables);
     }
@@ -174,6 +177,23 @@ fn confinement(context: &mut CheckContext<'_>, step: &SourceNode) {
             node.span,
             format!("`confine: {confine}` contradicts `sandbox: {sandbox}`, which confines files"),
             "leave one of them out".to_owned(),
+        );
+    }
+}
+
+/// Checks that a time to decide belongs to something that is decided.
+fn approval_timeout(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
+    let asks_to_start = step.get("needs_approval").is_some_and(|node| node.as_bool() == Some(true));
+    let is_question = kind == "gate" && step.get("command").is_none();
+    if let Some(node) = step.get("approval_timeout")
+        && !asks_to_start
+        && !is_question
+    {
+        context.error(
+            "key-not-for-type",
+            node.span,
+            "`approval_timeout` has no meaning for a step that asks nobody",
+            "add `needs_approval: true`, or remove it; `timeout` limits how long a step runs",
         );
     }
 }

@@ -95,7 +95,9 @@ fn compile_step(
         domain: step.domain.clone().or_else(|| defaults.domain.clone()).filter(|_| !asks),
         output: step.output.clone(),
         on_failure: step.on_failure.unwrap_or_else(|| action.default_on_failure()),
+        on_lost: step.on_lost,
         needs_approval: step.needs_approval,
+        approval_timeout: step.approval_timeout.map(Into::into),
         unconfined: known.unconfined && must_be_confined(step, defaults, &action),
         action,
         places: BTreeMap::new(),
@@ -144,6 +146,7 @@ fn action(
         StepType::Gate => StepAction::Gate {
             script: script(step, defaults)?,
             message: template(step.message.as_ref())?,
+            skippable: step.skippable,
         },
     })
 }

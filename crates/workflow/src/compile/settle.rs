@@ -1,5 +1,7 @@
 //! Settles what a plan leaves to its inputs before it runs: which agent to take.
 
+use std::collections::BTreeSet;
+
 use coven_notation::{FileProblem, SourceSpan};
 use serde_json::{Map, Value};
 
@@ -60,6 +62,30 @@ fn adapters_of_items(action: &StepAction, scope: &VariableScope) -> Option<Vec<(
         (reference.to_string(), name)
     };
     Some(elements.into_iter().map(name).collect())
+}
+
+/// The adapters that an agent of a step will have, each once, as far as they are known before the
+/// run; and whether an input decides about that.
+pub(crate) fn adapter_names(
+    action: &StepAction,
+    agent: &AgentSpec,
+    scope: &VariableScope,
+) -> (Vec<String>, bool) {
+    let template = TextTemplate::parse(&agent.adapter).ok();
+    let Some(reference) = template.as_ref().and_then(TextTemplate::single) else {
+        return (vec![agent.adapter.clone()], false);
+    };
+    let (mut names, by_input) = match adapters_of_items(action, scope) {
+        Some(of_items) => {
+            let literal = adapters_of_items(action, &VariableScope::default());
+            let by_input = literal.is_none_or(|literal| literal.is_empty());
+            (of_items.into_iter().map(|(_, name)| name).collect(), by_input)
+        }
+        None => (scope.resolve(reference).map(to_text).into_iter().collect::<Vec<_>>(), true),
+    };
+    let mut seen = BTreeSet::new();
+    names.retain(|name: &String| !name.is_empty() && seen.insert(name.clone()));
+    (names, by_input)
 }
 
 fn unknown_adapter(

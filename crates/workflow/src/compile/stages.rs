@@ -62,7 +62,9 @@ fn compile_stage(
         domain: None,
         output: None,
         on_failure: action.default_on_failure(),
+        on_lost: None,
         needs_approval: false,
+        approval_timeout: None,
         unconfined: false,
         action,
         places: found,
@@ -93,5 +95,6 @@ fn compile_task(task: TaskDefinition) -> Result<StageTask, CompileError> {
         env: task.env.into_iter().map(|(name, value)| (name, verbatim(value))).collect(),
         domain: task.domain,
         timeout: task.timeout.map(Into::into),
+        on_lost: task.on_lost,
     })
 }

@@ -84,6 +84,11 @@ impl DecisionDraft {
         if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
             return;
         }
+        // While an answer is on its way, what it shows may be the answer. It is looked at again
+        // when that has arrived or was refused.
+        if live.is_being_answered() {
+            return;
+        }
         let deadline = live.deadline;
         let decided = match ruling {
             QuestionRuling::Decided(decision) => Some(*decision),
@@ -93,13 +98,17 @@ impl DecisionDraft {
             QuestionRuling::AskPerson => None,
         };
         self.withdraw_questions(job, "the agent asks something else now");
+        // No adapter says which keys would be a yes or a no.
+        let is_generic = coven_model::is_generic_rule(&question.rule);
         let (kind, reason) = match question.kind {
+            _ if is_generic => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
             AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
             AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
         let AskedAction { tool, command, wrapped, truncated, secret, entries } = question.action;
+        let reason = if secret { "asks for a secret" } else { reason };
         let asked = question_line(&question.excerpt);
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
@@ -108,6 +117,9 @@ impl DecisionDraft {
         let Some(mut intervention) = self.intervention(kind, Some(job.task.clone()), reason) else {
             return;
         };
+        if is_generic {
+            intervention.options.retain(|choice| *choice != InterventionChoice::Deny);
+        }
         intervention.rule = Some(question.rule);
         intervention.help = question.help;
         intervention.tool = tool;
@@ -135,7 +147,10 @@ impl DecisionDraft {
             .and_then(|decision| intervention.read_answer(decision).ok())
             .filter(|decision| !is_denied(decision) || denied < MAX_DENIALS);
         if by_itself && decided.is_none() && denied >= MAX_DENIALS {
-            intervention.refused = Some(format!("it was denied {denied} times and is asked again"));
+            let what = intervention.command.as_deref().unwrap_or(&asked);
+            let what = if what.is_empty() { "it" } else { what };
+            intervention.refused =
+                Some(format!("rules denied this {denied} times and it is asked again: {what}"));
         }
         let intervention = Box::new(intervention);
         if let Some(decision) = decided {
@@ -281,7 +296,12 @@ impl DecisionDraft {
         let Some(run) = self.run() else { return };
         let Some(task) = run.task(task) else { return };
         let (Some(live), job) = (task.live(), task.job()) else { return };
-        if let Some(turn) = live.turn {
+        // What nobody knows stays a question: a message is no answer to what its sender has not
+        // seen.
+        let open = live.turn.and_then(|turn| run.interventions.get(&turn));
+        let is_known =
+            open.is_some_and(|open| open.intervention.kind != InterventionKind::UnknownState);
+        if let Some(turn) = live.turn.filter(|_| is_known) {
             let id = InterventionId::in_session(run.session(), turn);
             let decision = InterventionDecision::new(InterventionChoice::Send, by).with_text(text);
             return self.resolve(id, decision);

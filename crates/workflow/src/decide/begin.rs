@@ -3,12 +3,15 @@
 use coven_model::event::{
     InterventionDecision, LoopVerdict, SessionCreated, SessionEvent, StepOutput,
 };
-use coven_model::{InterventionChoice, InterventionKind};
+use coven_model::{InterventionChoice, InterventionId, InterventionKind};
+use coven_notation::HumanDuration;
 use serde_json::Value;
 
 use super::DecisionDraft;
+use crate::command::Command;
 use crate::input::SessionSpec;
 use crate::plan::{OnFailure, StepAction};
+use crate::rules::DecisionRule;
 use crate::scope::kind;
 use crate::state::TaskVariables;
 
@@ -24,6 +27,7 @@ impl DecisionDraft {
             goal: creation.goal,
             base_dir: creation.base_dir,
             auto: creation.auto,
+            cause: creation.cause,
             at: self.now,
         })));
     }
@@ -60,13 +64,46 @@ impl DecisionDraft {
                  leave to start without",
                 step.name
             );
-            return self.open_intervention(InterventionKind::StartApproval, None, reason);
+            return self.ask_for_approval(InterventionKind::StartApproval, reason, None);
         }
-        if step.needs_approval {
+        if step.needs_approval && self.holds(DecisionRule::ApprovedFirst) {
             let reason = format!("step `{}` waits for leave to start", step.name);
-            return self.open_intervention(InterventionKind::StartApproval, None, reason);
+            return self.ask_for_approval(InterventionKind::StartApproval, reason, None);
         }
         self.start_step(None);
+    }
+
+    /// The step waits until a person approves or denies it, or until the time for that is up.
+    pub(super) fn ask_for_approval(
+        &mut self,
+        kind: InterventionKind,
+        mut reason: String,
+        other: Option<InterventionChoice>,
+    ) {
+        let Some((_, step, _)) = self.current() else { return };
+        let time = step.approval_timeout;
+        if let Some(time) = time {
+            let time = HumanDuration::from(time);
+            reason.push_str(&format!(" (denied if nobody decides within {time})"));
+        }
+        let Some(mut intervention) = self.intervention(kind, None, reason) else { return };
+        intervention.options.extend(other);
+        intervention.expires_at = time.map(|time| self.now.after(time));
+        let intervention = Box::new(intervention);
+        self.record(SessionEvent::InterventionRequired { intervention, attempt: None });
+    }
+
+    /// Nobody decided in time: that is a no.
+    pub(super) fn expired(&mut self, id: InterventionId) {
+        let Some((_, pending)) = self.run().and_then(|run| run.pending(&id)) else { return };
+        let Some(due) = pending.expiry() else { return };
+        // The clock that fired and the one we are told the time by need not agree.
+        if due > self.now {
+            return self.commands.push(Command::Expire { intervention: id, due });
+        }
+        let why = "nobody decided in time".to_owned();
+        let decision = InterventionDecision::new(InterventionChoice::Deny, "approval_timeout");
+        self.resolve(id, InterventionDecision { why, ..decision });
     }
 
     fn start_step(&mut self, approved_by: Option<String>) {
@@ -112,6 +149,9 @@ impl DecisionDraft {
             }
             (InterventionKind::StartApproval, InterventionChoice::Deny) => {
                 self.step_failed(format!("it was not allowed to start{by}"), continues);
+            }
+            (InterventionKind::HumanGate, InterventionChoice::Deny) => {
+                self.step_failed(format!("denied{by}"), continues);
             }
             (
                 InterventionKind::HumanGate,

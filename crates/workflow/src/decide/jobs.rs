@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::DecisionDraft;
 use crate::command::Command;
 use crate::expect::ExpectedOutput;
-use crate::plan::{PlanStep, StepAction};
+use crate::plan::{MAX_LOST_RETRIES, OnLost, PlanStep, StepAction};
 use crate::rules::DecisionRule;
 use crate::state::{LiveJob, RunPhase, TaskRun, WorkflowRun};
 
@@ -142,7 +142,8 @@ fn judged(
     mut outcome: JobOutcome,
 ) -> (JobOutcome, TaskStatus, Option<Value>) {
     if outcome.output.is_none() {
-        outcome.output.clone_from(&live.output);
+        let last = || outcome.ok.then(|| run.last_answer(live)).flatten();
+        outcome.output = live.output.clone().or_else(last);
     }
     let cause = live.stop.as_ref().map(|(cause, by)| (*cause, by.as_str()));
     match cause {
@@ -166,6 +167,9 @@ fn judged(
         None => accept_exit(live, &mut outcome),
     }
     let mut value = None;
+    if outcome.ok && outcome.omitted > 0 {
+        judge_cut_output(step, task, &mut outcome);
+    }
     if outcome.ok {
         let expected = expected(step, task);
         match expected.read(outcome.output.as_deref().unwrap_or_default()) {
@@ -187,12 +191,47 @@ fn judged(
         TaskStatus::Done
     } else if stopping {
         TaskStatus::Cancelled
-    } else if task.attempt < task.limit && !unwanted {
+    } else if (task.attempt < task.limit && !unwanted) || is_retried_loss(step, task, &outcome) {
         TaskStatus::Pending
     } else {
         TaskStatus::Error
     };
     (outcome, status, value)
+}
+
+/// An output that is longer than a value may be is no result of a step whose result is used: the
+/// steps after it would work with a part of it.
+fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
+    let kept = outcome.output.as_ref().map_or(0, String::len);
+    let whole = kept as u64 + outcome.omitted;
+    let is_used = step.output.is_some() || *expected(step, task) != ExpectedOutput::Text;
+    outcome.ok = !is_used;
+    outcome.reason = if is_used {
+        format!(
+            "only {kept} of the {whole} bytes of its output could be kept; let it write a file and \
+             print the path"
+        )
+    } else {
+        format!("only {kept} of the {whole} bytes of its output could be kept")
+    };
+}
+
+/// Whether a lost job is started again because its step says so.
+fn is_retried_loss(step: &PlanStep, task: &TaskRun, outcome: &JobOutcome) -> bool {
+    let most = step.retry.attempts.max(1).saturating_add(MAX_LOST_RETRIES);
+    outcome.ending == ProcessEnding::Lost
+        && on_lost(step, task.role) == Some(OnLost::Retry)
+        && task.attempt < most
+}
+
+/// What the definition says about a lost job.
+pub(super) fn on_lost(step: &PlanStep, role: TaskRole) -> Option<OnLost> {
+    match &step.action {
+        StepAction::Stage { tasks } => {
+            tasks.get(crate::state::place(role)).and_then(|task| task.on_lost)
+        }
+        _ => step.on_lost,
+    }
 }
 
 /// Whether a headless agent says that it is done and has said nothing, which is what a broken model

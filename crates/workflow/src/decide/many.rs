@@ -5,8 +5,10 @@ use coven_model::event::{StepOutput, TaskRole};
 use serde_json::Value;
 
 use super::DecisionDraft;
-use crate::plan::{OnFailure, StepAction};
+use super::jobs::on_lost;
+use crate::plan::{OnFailure, OnLost, StepAction};
 use crate::state::StepRun;
+use crate::state::{TaskPhase, TaskRun};
 
 impl DecisionDraft {
     /// Starts what there is room for; when all have ended, the step does.
@@ -66,7 +68,18 @@ impl DecisionDraft {
             return self.complete_many();
         }
         let error = failures(state);
+        let is_lost = |task: &&TaskRun| matches!(task.phase, TaskPhase::Failed { lost: true, .. });
+        let said = |wanted: OnLost| {
+            let mut lost = state.tasks.iter().filter(is_lost);
+            lost.any(|task| on_lost(step, task.role) == Some(wanted))
+        };
+        if matches!(step.action, StepAction::Stage { .. }) && said(OnLost::Fail) {
+            return self.step_failed(error, false);
+        }
         match step.on_failure {
+            OnFailure::Fail | OnFailure::Continue if said(OnLost::Ask) || said(OnLost::Retry) => {
+                self.open_intervention(InterventionKind::PartialFailure, None, error);
+            }
             OnFailure::Block => {
                 self.open_intervention(InterventionKind::PartialFailure, None, error);
             }

@@ -27,8 +27,8 @@ impl DecisionDraft {
         let Some(task) = self.run().and_then(|run| run.task(task)) else { return };
         let Some(live) = task.live().filter(|live| live.stays_alive()) else { return };
         if let Some((StopCause::Completed, by)) = &live.stop {
-            let (job, by) = (task.job(), by.clone());
-            self.end_alive(job, &by, None);
+            let (job, by, output) = (task.job(), by.clone(), live.output.clone());
+            self.end_alive(job, &by, output);
         }
     }
 
@@ -42,7 +42,10 @@ impl DecisionDraft {
     }
 
     pub(super) fn complete(&mut self, task: &TaskId, by: String) {
-        self.finish(task, by, None);
+        let run = self.run();
+        let live = run.and_then(|run| run.task(task)).and_then(|task| task.live());
+        let output = run.zip(live).and_then(|(run, live)| run.last_answer(live));
+        self.finish(task, by, output);
     }
 
     /// An interactive task is done: its agent is stopped, or left alive if that is wanted.

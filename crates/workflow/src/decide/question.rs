@@ -9,7 +9,7 @@ const MAX_QUESTION_CHARS: usize = 120;
 const QUESTION_LINES: usize = 3;
 
 /// The line of an excerpt that asks, with what it asks about; empty if there is no text in it.
-pub(super) fn question_line(excerpt: &str) -> String {
+pub(crate) fn question_line(excerpt: &str) -> String {
     let lines: Vec<&str> = excerpt.lines().map(without_frame).collect();
     let options = lines.iter().position(|line| is_option(line));
     let before: Vec<&str> = lines[..options.unwrap_or(lines.len())]

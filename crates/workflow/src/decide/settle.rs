@@ -4,7 +4,7 @@ use coven_model::event::{SessionEvent, StoppingEnd};
 use coven_model::{InterventionId, InterventionKind};
 
 use super::DecisionDraft;
-use crate::plan::{OnFailure, StepAction};
+use crate::plan::{OnFailure, OnLost, StepAction};
 use crate::rules::DecisionRule;
 use crate::state::{RunPhase, StepProgress};
 
@@ -131,10 +131,16 @@ impl DecisionDraft {
         let Some((_, step, state)) = self.current() else { return };
         let lost = kind == InterventionKind::LostJob;
         let task = state.tasks.last().map(|task| task.id.clone());
+        // One that was started again as often as may be is asked about.
+        let asks = match step.on_lost {
+            Some(OnLost::Ask | OnLost::Retry) => lost,
+            Some(OnLost::Fail) => false,
+            None => lost && step.on_failure == OnFailure::Fail,
+        };
         match step.on_failure {
+            _ if asks => self.open_intervention(kind, task, error),
             OnFailure::Continue => self.step_failed(error, true),
             OnFailure::Block => self.open_intervention(kind, task, error),
-            OnFailure::Fail if lost => self.open_intervention(kind, task, error),
             OnFailure::Fail => self.step_failed(error, false),
         }
     }

@@ -1,7 +1,7 @@
 //! Steps with one task: agent, script, gate.
 
-use coven_model::InterventionKind;
 use coven_model::event::{SessionEvent, StepOutput, TaskRole};
+use coven_model::{InterventionChoice, InterventionKind};
 
 use super::DecisionDraft;
 use super::spec::summary;
@@ -28,7 +28,7 @@ impl DecisionDraft {
     pub(super) fn settle_gate(&mut self) {
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else { return };
-        let StepAction::Gate { script, message } = &step.action else { return };
+        let StepAction::Gate { script, message, skippable } = &step.action else { return };
         let names = TaskVariables { run, local: Vec::new() };
         let message = match message {
             Some(message) => match names.text(step, "message", message) {
@@ -39,7 +39,8 @@ impl DecisionDraft {
         };
         if script.is_none() {
             let reason = message.unwrap_or_else(|| format!("gate `{}` asks you", step.name));
-            return self.open_intervention(InterventionKind::HumanGate, None, reason);
+            let skip = skippable.then_some(InterventionChoice::Skip);
+            return self.ask_for_approval(InterventionKind::HumanGate, reason, skip);
         }
         match state.task(0) {
             Some(task) if matches!(task.phase, TaskPhase::Failed { .. }) => {

@@ -123,6 +123,7 @@ impl TaskVariables<'_> {
             text: prepared.text,
             shell: script.shell.clone(),
             variables: prepared.env,
+            files: prepared.files,
         }))
     }
 

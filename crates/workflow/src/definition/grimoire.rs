@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{confine, domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger};
-use crate::plan::{InputType, OnFailure, OnLimit};
+use super::{
+    OnLostName, confine, domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger,
+};
+use crate::plan::{InputType, OnFailure, OnLimit, OnLost};
 
 /// A grimoire: a workflow of named steps that run one after another.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -158,9 +160,17 @@ pub struct StepDefinition {
     #[schemars(with = "OnFailureName")]
     #[serde(default)]
     pub on_failure: Option<OnFailure>,
+    /// What happens when its process is gone and nothing recorded how it ended, as after a power
+    /// cut: `ask` a person (the default), `retry` it, or let it `fail`, which follows `on_failure`.
+    #[schemars(with = "OnLostName")]
+    #[serde(default)]
+    pub on_lost: Option<OnLost>,
     /// Whether a person must agree before it starts.
     #[serde(default)]
     pub needs_approval: bool,
+    /// How long people have to agree, such as `2h`; then it is denied. For steps with
+    /// `needs_approval` and gates that ask a person.
+    pub approval_timeout: Option<HumanDuration>,
     /// What the agent is told. For agents.
     pub prompt: Option<String>,
     /// The agent's type, such as `claude`. For agents.
@@ -230,6 +240,9 @@ pub struct StepDefinition {
     pub shell: Value,
     /// What is said to the person who is asked. For gates.
     pub message: Option<String>,
+    /// Whether the person may also skip the question and go on. For gates without a command.
+    #[serde(default)]
+    pub skippable: bool,
 }
 
 /// The types of steps.

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{domain, exit_codes, id, size};
+use super::{OnLostName, domain, exit_codes, id, size};
+use crate::plan::OnLost;
 
 /// A stage workflow: stages that run one after another, each with tasks that run side by side.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -90,4 +91,9 @@ pub struct TaskDefinition {
     pub domain: Option<String>,
     /// How long it may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
+    /// What happens when its process is gone and nothing recorded how it ended, as after a power
+    /// cut: `ask` a person (the default), `retry` it, or let it `fail`.
+    #[schemars(with = "OnLostName")]
+    #[serde(default)]
+    pub on_lost: Option<OnLost>,
 }

@@ -10,7 +10,7 @@ use super::task::change_live;
 use crate::rules::{ActiveRules, DecisionRule};
 use crate::state::{
     AnswerPhase, AskedQuestion, LiveJob, PendingIntervention, PendingText, StepProgress,
-    WorkflowRun, question_words,
+    WorkflowRun, asked_words, question_words,
 };
 
 pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEvent) {
@@ -30,7 +30,9 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 run.rules.push(Arc::new((**rule).clone()));
             }
             match attempt_of(&pending) {
-                Some(job) => change_live(run, &job, |live| decide_agent(live, number, decision)),
+                Some(job) => change_live(run, &job, |live| {
+                    decide_agent(live, number, &pending.intervention, decision);
+                }),
                 None => decide_step(run, &pending.intervention, decision),
             }
         }
@@ -58,11 +60,12 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             let job = AttemptId { task: task.clone(), attempt: *attempt };
             let answer = AnswerPhase::Decided(decision.clone());
             let (digest, words) = (digest.clone(), question_words(intervention));
-            let denied = decision.choice == InterventionChoice::Deny;
+            let denied =
+                (decision.choice == InterventionChoice::Deny).then(|| asked_words(intervention));
             let asked = AskedQuestion { number, digest, words, answer };
             change_live(run, &job, |live| {
-                if denied {
-                    live.count_denial(&asked.words);
+                if let Some(words) = &denied {
+                    live.count_denial(words);
                 }
                 live.ask(asked);
                 live.remember(decision);
@@ -73,7 +76,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 live.queue_text(PendingText::new(*number, text.clone()));
                 live.sent = live.sent.max(*number);
                 if by.is_none() {
-                    if live.say.as_ref() == Some(text) {
+                    if live.says(text) {
                         live.say = None;
                     } else {
                         live.taken = live.taken.saturating_add(1);
@@ -154,7 +157,12 @@ fn held(live: &LiveJob, number: u64) -> bool {
 }
 
 /// What a decision does to an agent: an answer is on its way, or a text, or it is stopped.
-fn decide_agent(live: &mut LiveJob, number: u64, decision: &InterventionDecision) {
+fn decide_agent(
+    live: &mut LiveJob,
+    number: u64,
+    intervention: &Intervention,
+    decision: &InterventionDecision,
+) {
     if held(live, number) {
         return decide_text(live, decision.choice);
     }
@@ -165,12 +173,22 @@ fn decide_agent(live: &mut LiveJob, number: u64, decision: &InterventionDecision
     }
     live.turn = None;
     let cause = match decision.choice {
-        InterventionChoice::Complete => StopCause::Completed,
+        InterventionChoice::Complete => {
+            if intervention.kind == InterventionKind::EndedTurn && !intervention.excerpt.is_empty()
+            {
+                // What it said in the turn that was enough.
+                live.output = Some(intervention.excerpt.clone());
+            }
+            StopCause::Completed
+        }
         InterventionChoice::Stop => StopCause::Unwanted,
         _ => {
             live.sent = live.sent.saturating_add(1);
             let text = decision.text.clone().unwrap_or_default();
-            live.queue_text(PendingText::new(live.sent, text));
+            // Nobody knows what the agent shows but the person who wrote this, so nothing of it can
+            // be verified.
+            let unverified = intervention.kind == InterventionKind::UnknownState;
+            live.queue_text(PendingText { unverified, ..PendingText::new(live.sent, text) });
             return;
         }
     };

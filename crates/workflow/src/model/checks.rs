@@ -14,7 +14,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 9] = [
+const INVARIANTS: [(&str, Holds); 10] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -32,18 +32,25 @@ const INVARIANTS: [(&str, Holds); 9] = [
     ("an intervention is decided once", |_, world| world.decided.values().all(|times| *times <= 1)),
     ("a wish to try again is fulfilled once", |_, world| world.fulfilled <= world.wishes),
     ("no text is ordered while the agent works", |_, world| !world.interrupted),
+    ("a step that needs approval starts after it was approved", |_, world| {
+        !world.started_unapproved
+    }),
     ("everything can end", |walk, world| {
         walk.broken != DisabledParts::default() || world.can_end()
     }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const REACHABLE_STATES: [(&str, Holds); 6] = [
+const REACHABLE_STATES: [(&str, Holds); 7] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
     ("a blocked run completes", |_, world| {
         world.was_blocked && world.run().status() == WorkflowStatus::Completed
+    }),
+    ("a step that needs approval is let start a second time", |_, world| {
+        let approved = world.run().current().is_some_and(|(_, step, _)| step.needs_approval);
+        approved && world.fulfilled > 0 && world.alive().next().is_some()
     }),
     ("a process lives while its run is being stopped", |_, world| {
         matches!(world.run().phase, RunPhase::Stopping { .. }) && world.alive().next().is_some()
@@ -61,6 +68,7 @@ fn promise(broken: DisabledParts) -> &'static str {
         (Some(DecisionRule::DecidedOnce), _) => INVARIANTS[5].0,
         (Some(DecisionRule::RetriedOnce), _) => INVARIANTS[6].0,
         (Some(DecisionRule::ObservationsGrow), _) => INVARIANTS[7].0,
+        (Some(DecisionRule::ApprovedFirst), _) => INVARIANTS[8].0,
         (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
         (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
         | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
@@ -88,7 +96,7 @@ fn explore(scenes: Vec<ModelScenario>) -> usize {
     checker.unique_state_count()
 }
 
-/// Spec: GR.6.2, GR.6.3, GR.6.4
+/// Spec: GR.6.2, GR.6.3, GR.6.4, RT.9
 #[test]
 fn every_promise_holds_in_every_state_that_can_be_reached() {
     let states = explore(scenes::all());
@@ -110,6 +118,7 @@ fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
         (Some(DecisionRule::ObservationsGrow), _) => vec![scenes::stages()],
         (Some(DecisionRule::RetriedOnce), _) => vec![scenes::failing_and_retried()],
         (Some(DecisionRule::FinalAbsorbs), _) => vec![scenes::timed()],
+        (Some(DecisionRule::ApprovedFirst), _) => vec![scenes::approved_twice()],
         (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
             vec![scenes::approved_start()]
         }
@@ -120,6 +129,7 @@ fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
     found.unwrap_or_else(|| panic!("nothing breaks without {broken:?}")).into_actions()
 }
 
+/// Spec: RT.9
 #[test]
 fn each_rule_is_needed() {
     for rule in DecisionRule::ALL {

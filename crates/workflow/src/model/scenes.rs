@@ -102,6 +102,18 @@ pub(super) fn approved_start() -> ModelScenario {
     ModelScenario { interventions: 2, ..ModelScenario::new("leave", steps) }
 }
 
+/// A second step that waits for leave, fails the run, and waits for leave again when it is retried.
+pub(super) fn approved_twice() -> ModelScenario {
+    let mut steps = vec![script_step("do", "x"), script_step("then", "y")];
+    steps[1].needs_approval = true;
+    ModelScenario {
+        again: true,
+        cancel: false,
+        interventions: 2,
+        ..ModelScenario::new("leave again", steps)
+    }
+}
+
 /// A stage with an agent that has inputs queued, and one without a terminal.
 pub(super) fn stages() -> ModelScenario {
     let mut first = interactive("hi");
@@ -161,6 +173,7 @@ pub(super) fn all() -> Vec<ModelScenario> {
         worker_and_arbiter(),
         gates(),
         approved_start(),
+        approved_twice(),
         stages(),
         interactive_agent(),
         kept_agent(),

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coven_model::event::{InterventionDecision, SessionEvent, TaskRole};
-use coven_model::{AttemptId, InterventionChoice, JobOutcome, TaskId, TaskStatus, Timestamp};
+use coven_model::{
+    AttemptId, InterventionChoice, InterventionKind, JobOutcome, TaskId, TaskStatus, Timestamp,
+};
 
 use super::scenes::ModelScenario;
 use super::{
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::command::Command;
 use crate::decide::decide;
-use crate::fold::{fold, fold_all};
+use crate::fold::fold;
 use crate::input::SessionInput;
 use crate::state::{RunPhase, State, WorkflowRun};
 use crate::testing;
@@ -75,6 +77,10 @@ pub(super) struct WorldState {
     pub(super) asked_for_late: u32,
     /// How often each intervention was decided.
     pub(super) decided: BTreeMap<u64, u8>,
+    /// The steps that a person let start and that have not started since.
+    pub(super) let_start: BTreeSet<u32>,
+    /// Whether a step that needs approval, or a task of it, started without.
+    pub(super) started_unapproved: bool,
     /// How many retry requests there were, and how many were carried out.
     pub(super) wishes: u8,
     pub(super) fulfilled: u8,
@@ -108,6 +114,8 @@ impl WorldState {
             asked_for: 0,
             asked_for_late: 0,
             decided: BTreeMap::new(),
+            let_start: BTreeSet::new(),
+            started_unapproved: false,
             wishes: 0,
             fulfilled: 0,
             interrupted: false,
@@ -169,6 +177,11 @@ impl WorldState {
                     self.reports.insert(ReportInFlight::Fired(timer.clone()));
                     continue;
                 }
+                Command::Expire { intervention, .. } => {
+                    let number = self.run().number(intervention).unwrap();
+                    self.reports.insert(ReportInFlight::Expired(number));
+                    continue;
+                }
             };
             self.orders.insert(order);
         }
@@ -194,8 +207,8 @@ impl WorldState {
         let (events, _) = decide(&self.state, SessionInput::Recover, NOW);
         for event in &events {
             self.note(event);
+            self.state = fold(std::mem::take(&mut self.state), event);
         }
-        self.state = fold_all(std::mem::take(&mut self.state), &events);
         let outstanding = self.state.outstanding();
         self.issue_orders(&outstanding);
     }
@@ -206,17 +219,34 @@ impl WorldState {
             .run_phase()
             .is_some_and(|phase| !matches!(phase, RunPhase::Created | RunPhase::Running));
         match event {
-            SessionEvent::TaskStarted(_) => {
+            SessionEvent::TaskStarted(started) => {
                 self.asked_for += 1;
                 self.asked_for_late += u32::from(ending);
+                let by = &started.spec.approved_by;
+                self.started_unapproved |= by.is_none() && self.current_needs_approval();
             }
-            SessionEvent::InterventionResolved { id, .. } => {
+            SessionEvent::StepStarted { index, .. } => {
+                let was_let = self.let_start.remove(index);
+                self.started_unapproved |= !was_let && self.current_needs_approval();
+            }
+            SessionEvent::InterventionResolved { id, decision, .. } => {
                 let number = self.run().number(id).unwrap();
                 *self.decided.entry(number).or_default() += 1;
+                let asked = self.run().pending(id).map(|(_, pending)| pending.intervention.kind);
+                if asked == Some(InterventionKind::StartApproval)
+                    && decision.choice == InterventionChoice::Approve
+                {
+                    let step = self.run().current().map(|(index, ..)| index);
+                    self.let_start.extend(step);
+                }
             }
             SessionEvent::WorkflowRetried { .. } => self.fulfilled += 1,
             _ => {}
         }
+    }
+
+    fn current_needs_approval(&self) -> bool {
+        self.run().current().is_some_and(|(_, step, _)| step.needs_approval)
     }
 
     fn run_phase(&self) -> Option<&RunPhase> {
@@ -335,6 +365,9 @@ impl WorldState {
             }
             ReportInFlight::Fired(timer) => {
                 return (SessionInput::TimerFired(timer.clone()), LATER);
+            }
+            ReportInFlight::Expired(number) => {
+                return (SessionInput::Expired(testing::intervention(*number)), LATER);
             }
             ReportInFlight::Again(run) => {
                 SessionInput::Retry { run: *run, by: "she".to_owned(), why: String::new() }

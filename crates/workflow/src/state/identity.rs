@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use coven_model::event::SessionCreated;
+use coven_model::event::{SessionCause, SessionCreated};
 use coven_model::{AutoAnswer, SessionId, TaskId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,9 @@ pub struct RunIdentity {
     /// How every question of the run is answered without a person, if its caller wants that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<AutoAnswer>,
+    /// The event that started it, if its grimoire's trigger did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<SessionCause>,
     pub created_at: Timestamp,
     #[serde(skip)]
     index: PlanIndex,
@@ -73,6 +76,7 @@ impl RunIdentity {
             goal: created.goal.clone().or_else(|| plan.goal.clone()),
             base_dir: created.base_dir.clone(),
             auto: created.auto,
+            cause: created.cause.clone(),
             created_at: created.at,
             plan,
         })
@@ -135,6 +139,7 @@ impl PartialEq for RunIdentity {
             && self.goal == other.goal
             && self.base_dir == other.base_dir
             && self.auto == other.auto
+            && self.cause == other.cause
             && self.plan == other.plan
     }
 }

@@ -6,7 +6,10 @@ use coven_model::event::{
 };
 use coven_model::{AttemptId, InterventionChoice, InterventionId, TaskId, Timestamp};
 
-use super::{AnswerPhase, LiveJob, PendingText, RunPhase, State, TaskPhase, TaskRun, WorkflowRun};
+use super::{
+    AnswerPhase, LiveJob, PendingIntervention, PendingText, RunPhase, State, TaskPhase, TaskRun,
+    WorkflowRun,
+};
 use crate::command::{AgentAnswer, Command, OrderedText};
 
 impl State {
@@ -27,6 +30,7 @@ impl State {
                 }
             }
         }
+        commands.extend(run.interventions.values().filter_map(|pending| pending.expire()));
         commands.extend(run.stops_for_kept());
         commands
     }
@@ -87,7 +91,14 @@ impl State {
             SessionEvent::TimerSet { timer, due } => {
                 return vec![Command::SetTimer { timer: timer.clone(), due: *due }];
             }
-            SessionEvent::InputRefused { job, .. } if run.live(job).is_some() => {
+            SessionEvent::InterventionRequired { intervention, .. } => {
+                let pending = run.pending(&intervention.id);
+                return pending.and_then(|(_, pending)| pending.expire()).into_iter().collect();
+            }
+            SessionEvent::InputRefused { job, .. }
+            | SessionEvent::InputDelivered { job, input: DeliveredInput::Answer(_), .. }
+                if run.live(job).is_some() =>
+            {
                 return vec![Command::Observe(job.clone())];
             }
             SessionEvent::WorkflowStopping { .. } => self.outstanding(),
@@ -154,6 +165,14 @@ impl WorkflowRun {
         let job =
             |(task, attempt): (&TaskId, &u32)| AttemptId { task: task.clone(), attempt: *attempt };
         self.kept.iter().map(job).map(Command::Stop).collect()
+    }
+}
+
+impl PendingIntervention {
+    /// The order to tell when its time is up.
+    fn expire(&self) -> Option<Command> {
+        let (intervention, due) = (self.intervention.id.clone(), self.expiry()?);
+        Some(Command::Expire { intervention, due })
     }
 }
 

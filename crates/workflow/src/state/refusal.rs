@@ -6,7 +6,7 @@
 use coven_model::event::{InterventionDecision, StoppingEnd};
 use coven_model::{
     AgentMode, ContentDigest, EntryError, InterventionChoice, InterventionId, JobWork, TaskId,
-    TaskStatus, WorkflowStatus,
+    TaskStatus, WorkflowStatus, is_generic_rule,
 };
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
@@ -164,7 +164,12 @@ impl WorkflowRun {
         }
         let needs =
             matches!(decision.choice, InterventionChoice::Answer | InterventionChoice::Send);
-        let has_text = decision.secret || !decision.text.as_deref().unwrap_or("").is_empty();
+        // A program that reads lines takes an empty one: it stands for what the program proposes.
+        let takes_empty = decision.choice == InterventionChoice::Answer
+            && pending.intervention.entries.is_empty()
+            && pending.intervention.rule.as_deref().is_some_and(is_generic_rule);
+        let is_given = |text: &String| takes_empty || !text.is_empty();
+        let has_text = decision.secret || decision.text.as_ref().is_some_and(is_given);
         if needs && decision.handler.is_none() && decision.entry.is_none() && !has_text {
             return Err(RefusalReason::NeedsText(decision.choice));
         }

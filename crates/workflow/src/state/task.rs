@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shared;
+use crate::decide::question_line;
 
 /// A task that was started at least once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -184,6 +185,20 @@ pub(crate) fn question_words(intervention: &Intervention) -> ContentDigest {
     ContentDigest::of_question(intervention.kind.as_str(), [intervention.excerpt.as_str()], 0)
 }
 
+/// What tells an action that an agent asks for from others: its command where the adapter reads it,
+/// else the line that asks. The lines above it are the conversation, which goes on between two
+/// questions.
+pub(crate) fn asked_words(intervention: &Intervention) -> ContentDigest {
+    let line = question_line(&intervention.excerpt);
+    let asked = match &intervention.command {
+        Some(command) => command.as_str(),
+        None if line.is_empty() => intervention.excerpt.as_str(),
+        None => line.as_str(),
+    };
+    let rule = intervention.rule.as_deref().unwrap_or_default();
+    ContentDigest::of_question(intervention.kind.as_str(), [rule, asked], 0)
+}
+
 /// What became of a question.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -264,9 +279,14 @@ impl LiveJob {
         asked.map(|asked| asked.number).chain(self.turn)
     }
 
+    /// Whether an answer is on its way to it.
+    pub(crate) fn is_being_answered(&self) -> bool {
+        self.asked.iter().any(|asked| matches!(asked.answer, AnswerPhase::Decided(_)))
+    }
+
     /// Whether an agent in this state, which waits for somebody, has somebody to wait for: a person
     /// who was asked, an answer on its way, or its end.
-    pub fn is_attended(&self, state: AgentState) -> bool {
+    pub(crate) fn is_attended(&self, state: AgentState) -> bool {
         let is_under_way = |asked: &AskedQuestion| {
             matches!(asked.answer, AnswerPhase::Open | AnswerPhase::Decided(_))
         };
@@ -358,7 +378,7 @@ impl LiveJob {
 
     /// How often rules have denied a question.
     pub(crate) fn denials(&self, intervention: &Intervention) -> u32 {
-        let words = question_words(intervention);
+        let words = asked_words(intervention);
         let known = self.denied.iter().find(|known| known.words == words);
         known.map_or(0, |known| known.times)
     }
@@ -380,10 +400,19 @@ impl LiveJob {
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
         if let (InterventionChoice::Deny, Some(text)) = (decision.choice, text) {
             self.say = Some(match self.say.take() {
-                Some(earlier) => format!("{earlier}\n{text}"),
+                // A rule gives the same reason as often as it denies.
+                Some(earlier) if earlier.contains(text) => earlier,
+                // Programs that read plain lines take one line.
+                Some(earlier) => format!("{earlier} {text}"),
                 None => text.to_owned(),
             });
         }
+    }
+
+    /// Whether this is what it is to be told. Reasons were joined by line breaks before.
+    pub(crate) fn says(&self, text: &str) -> bool {
+        let words = str::split_whitespace;
+        self.say.as_deref().is_some_and(|say| words(say).eq(words(text)))
     }
 
     /// The next text of the queue.

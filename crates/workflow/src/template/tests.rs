@@ -29,6 +29,13 @@ fn variables_are_filled_in_by_name_and_path() {
 }
 
 #[test]
+fn what_is_not_known_yet_stays_as_it_is_written() {
+    let known = |text: &str| TextTemplate::parse(text).unwrap().render_known(&scope());
+    assert_eq!(known("${input.spec}: ${plan.title} ${none}."), "spec.md: ${plan.title} .");
+    assert_eq!(known("$${input.spec} ${task.files[9]}"), "${input.spec} ${task.files[9]}");
+}
+
+#[test]
 fn lists_and_objects_become_json_and_null_becomes_nothing() {
     assert_eq!(render("${task.files}"), r#"["a.rs","b.rs"]"#);
     assert_eq!(render("${task.sub-key}"), r#"{"x":true}"#);

@@ -7,7 +7,9 @@ use coven_model::{
     AgentMode, JobWork, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, WorkflowStatus,
 };
 
+use crate::compile::adapter_names;
 use crate::plan::{AgentSpec, PlanStep, StepAction, WorkflowPlan};
+use crate::scope::VariableScope;
 use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::template::TextTemplate;
 
@@ -183,7 +185,13 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
         StepAction::AgentLoop { agent: spec, arbiter, .. } => {
             vec![agent(format!("{name}.r1"), spec), agent(format!("{name}.r1.arbiter"), arbiter)]
         }
-        StepAction::ParallelAgents { agent: spec, .. } => vec![agent(format!("{name}.*"), spec)],
+        StepAction::ParallelAgents { agent: spec, .. } => {
+            // Elements may name the adapter, and may stand in the definition.
+            let (known, _) = adapter_names(&step.action, spec, &VariableScope::default());
+            let all = agent(format!("{name}.*"), spec);
+            let adapter = if known.is_empty() { all.adapter.clone() } else { known.join(", ") };
+            vec![PlanLane { adapter, ..all }]
+        }
         StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. } => {
             vec![lane(name.clone(), None, SHELL, AgentMode::Headless, script.command.source())]
         }
@@ -201,7 +209,7 @@ fn step_note(step: &PlanStep) -> String {
         StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }
-        StepAction::Gate { script: None, message } => {
+        StepAction::Gate { script: None, message, .. } => {
             let message = message.as_ref().map(TextTemplate::source);
             format!("asks: {}", message.unwrap_or("go on?"))
         }

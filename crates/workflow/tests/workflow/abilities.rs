@@ -2,29 +2,40 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{AdapterAbilities, AgentMode, PermissionLevel};
+use coven_model::{AdapterAbilities, AdapterFault, AgentMode, PermissionLevel};
 use coven_notation::SourceFile;
-use coven_workflow::{CheckEnvironment, Inability, check, inabilities, settle};
-use serde_json::json;
+use coven_workflow::{
+    CheckEnvironment, Inability, ability_problems, check, inabilities, known_inputs, settle,
+};
+use serde_json::{Map, json};
+
+fn fault() -> AdapterFault {
+    let (message, help) = ("it prints nothing".to_owned(), "add an argument".to_owned());
+    AdapterFault { code: "lost-arguments", message, help }
+}
 
 /// `able` can do everything but tell its answer from its screen; `plain` knows no permissions and
-/// has no terminal; `reader` tells its answer.
+/// has no terminal; `reader` tells its answer; `lost` cannot be read without a terminal.
 fn abilities(adapter: &str) -> Option<AdapterAbilities> {
     let all: Vec<PermissionLevel> = PermissionLevel::ALL.to_vec();
     let both = |levels: Vec<PermissionLevel>| {
         BTreeMap::from([(AgentMode::Interactive, levels.clone()), (AgentMode::Headless, levels)])
     };
     let (modes, reads_answers) = match adapter {
-        "able" => (both(all), false),
+        "able" | "lost" => (both(all), false),
         "reader" => (both(all), true),
         "plain" => (BTreeMap::from([(AgentMode::Headless, Vec::new())]), false),
         _ => return None,
     };
-    Some(AdapterAbilities { command: format!("{adapter}-program"), modes, reads_answers })
+    let faults = match adapter {
+        "lost" => BTreeMap::from([(AgentMode::Headless, fault())]),
+        _ => BTreeMap::new(),
+    };
+    Some(AdapterAbilities { command: format!("{adapter}-program"), modes, reads_answers, faults })
 }
 
 fn known() -> CheckEnvironment {
-    CheckEnvironment::new(["able", "reader", "plain"])
+    CheckEnvironment::new(["able", "reader", "plain", "lost"])
 }
 
 fn source(steps: &str) -> SourceFile {
@@ -34,7 +45,7 @@ fn source(steps: &str) -> SourceFile {
 fn unable(steps: &str) -> Vec<Inability> {
     let checked = check(&source(steps), &known());
     let plan = checked.plan.unwrap_or_else(|| panic!("{:?}", checked.problems));
-    inabilities(&plan, abilities, |_| true)
+    inabilities(&plan, &known_inputs(&plan, &Map::new()), abilities, |_| true)
 }
 
 fn messages(steps: &str) -> Vec<(bool, String)> {
@@ -93,7 +104,7 @@ fn the_output_of_an_agent_on_a_terminal_is_refused_as_data_and_warned_of_as_text
 fn a_program_that_is_missing_is_told_unless_the_step_has_its_own_path() {
     let found = |steps: &str| {
         let plan = check(&source(steps), &known()).plan.unwrap();
-        let found = inabilities(&plan, abilities, |program| program != "able-program");
+        let found = inabilities(&plan, &Map::new(), abilities, |program| program != "able-program");
         found.into_iter().map(|unable| (unable.fatal, unable.message)).collect::<Vec<_>>()
     };
     let step = "  - {name: one, type: agent, adapter: able, prompt: go}\n";
@@ -104,6 +115,76 @@ fn a_program_that_is_missing_is_told_unless_the_step_has_its_own_path() {
     assert_eq!(found(&maybe), [(false, message.to_owned())]);
     assert_eq!(found(&step.replace("prompt: go", "prompt: go, env: {PATH: /opt}")), []);
     assert_eq!(found(&step.replace("able", "plain")), []);
+}
+
+#[test]
+fn an_arbiter_without_the_mode_is_told_at_its_own_adapter() {
+    let steps = "  - name: one\n    type: agent-loop\n    adapter: plain\n    prompt: go\n    arbiter: {prompt: good?, adapter: able}\n";
+    let place = |found: Vec<Inability>| {
+        let problem = found.last().unwrap().in_file(&source(steps));
+        (source(steps).position(problem.span.start).line, problem.code)
+    };
+    let plan = check(&source(steps), &known()).plan.unwrap();
+    let terminals_only = |adapter: &str| {
+        let mut able = abilities(adapter)?;
+        if adapter == "able" {
+            able.modes.remove(&AgentMode::Headless);
+        }
+        Some(able)
+    };
+    let found = inabilities(&plan, &Map::new(), terminals_only, |_| true);
+    assert_eq!(place(found), (8, "no-mode"));
+}
+
+#[test]
+fn an_adapter_whose_files_cannot_work_is_told_in_that_mode_alone() {
+    let step = "  - {name: one, type: agent, adapter: lost, prompt: go}\n";
+    let message = "step `one`: the adapter `lost` cannot be used: it prints nothing";
+    assert_eq!(messages(step), [(true, message.to_owned())]);
+    assert_eq!(unable(step)[0].code, "lost-arguments");
+    assert_eq!(messages(&step.replace("go}", "go, mode: interactive}")), []);
+}
+
+#[test]
+fn the_adapters_of_elements_that_are_written_out_are_held_against_what_they_can_do() {
+    let team = TEAM.replace("{cli: reader}", "{cli: plain}, {cli: plain}")
+        + "    permissions: edits\n    mode: interactive\n";
+    let expected = "step `team`: `plain` has no mode `interactive`";
+    assert_eq!(messages(&team), [(true, expected.to_owned())]);
+    let headless = team.replace("mode: interactive", "mode: headless");
+    let expected = "step `team`: the adapter `plain` does not say how to grant `edits`";
+    assert_eq!(messages(&headless), [(true, expected.to_owned())]);
+    // A definition that is only checked may be run where the program is.
+    let source = source(TEAM);
+    let plan = check(&source, &known()).plan.unwrap();
+    let problems = ability_problems(&plan, &source, abilities, |name| name != "reader-program");
+    assert_eq!(problems.len(), 1);
+    let missing = "step `team`: the program `reader-program` of `reader` was not found";
+    assert_eq!((problems[0].message.as_str(), problems[0].is_error()), (missing, false));
+    assert_eq!(source.slice(problems[0].span), "${item.cli");
+}
+
+#[test]
+fn an_adapter_from_an_input_is_judged_by_what_is_known_of_the_input() {
+    let text = |default: &str| {
+        format!(
+            "name: t\ndescription: A test.\ninputs:\n  cli: {{type: string{default}}}\nsteps:\n  - {{name: one, type: agent, adapter: '${{input.cli}}', prompt: go, mode: interactive}}\n"
+        )
+    };
+    let told = |default: &str, given: serde_json::Value| {
+        let source = SourceFile::new("t.yaml", text(default));
+        let plan = check(&source, &known()).plan.unwrap();
+        let inputs = known_inputs(&plan, given.as_object().unwrap());
+        let found = inabilities(&plan, &inputs, abilities, |_| true).into_iter();
+        let checked = ability_problems(&plan, &source, abilities, |_| true);
+        let errors: Vec<bool> = checked.iter().map(coven_notation::FileProblem::is_error).collect();
+        (found.map(|one| (one.fatal, one.by_input)).collect::<Vec<_>>(), errors)
+    };
+    assert_eq!(told("", json!({})), (vec![], vec![]));
+    // Another run may give another one, so it is a warning of the file.
+    assert_eq!(told(", default: plain", json!({})), (vec![(true, true)], vec![false]));
+    assert_eq!(told("", json!({"cli": "plain"})), (vec![(true, true)], vec![]));
+    assert_eq!(told(", default: plain", json!({"cli": "able"})), (vec![], vec![false]));
 }
 
 const TEAM: &str = "  - name: team\n    type: parallel-agents\n    for_each: [{cli: able}, {cli: reader}]\n    adapter: ${item.cli}\n    prompt: go\n";

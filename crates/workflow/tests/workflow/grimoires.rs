@@ -141,7 +141,10 @@ fn defaults_are_modest() {
     assert_eq!((plan.steps[0].retry.attempts, plan.steps[0].needs_approval), (1, false));
     let StepAction::Script { script, expect } = &plan.steps[1].action else { panic!() };
     assert_eq!((&script.shell, expect), (&None, &ExpectedOutput::Text));
-    assert!(matches!(&plan.steps[2].action, StepAction::Gate { script: None, message: Some(_) }));
+    assert!(matches!(
+        &plan.steps[2].action,
+        StepAction::Gate { script: None, message: Some(_), .. }
+    ));
 }
 
 #[test]

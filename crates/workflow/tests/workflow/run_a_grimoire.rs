@@ -102,6 +102,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
         goal: None,
         base_dir: None,
         auto: None,
+        cause: None,
     })));
     let mut commands = std::collections::VecDeque::from(world.tell(SessionInput::Begin));
     while let Some(command) = commands.pop_front() {
@@ -118,6 +119,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
             ending: ProcessEnding::Exited { code: 0 },
             reason: "exit code 0".to_owned(),
             output: Some(answer(job.task.as_str()).to_owned()),
+            omitted: 0,
             usage: TokenUsage::default(),
             denials: Vec::new(),
             agent_session: None,

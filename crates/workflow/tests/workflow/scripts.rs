@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use coven_testkit::git::git;
 use coven_workflow::VariableScope;
 use coven_workflow::catalogue::{CataloguePaths, GrimoireCatalogue};
 use coven_workflow::plan::{StepAction, WorkflowPlan};
@@ -63,21 +64,8 @@ impl Folder {
         text(&output.stderr).trim_end().to_owned()
     }
 
-    fn git(&self, arguments: &[&str]) {
-        let output = Command::new("git")
-            .args([
-                "-c",
-                "user.name=T",
-                "-c",
-                "user.email=t@example.com",
-                "-c",
-                "init.defaultBranch=main",
-            ])
-            .args(arguments)
-            .current_dir(self.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "git {arguments:?}: {}", text(&output.stderr));
+    fn git(&self, line: &[&str]) {
+        git(self.path(), line);
     }
 
     fn read(&self, file: &str) -> String {
@@ -127,26 +115,112 @@ fn beads_are_filed_chosen_in_order_claimed_and_closed_as_files() {
     assert!(folder.read(".coven/beads/add-table.md").contains("'quotes' \"and\" \\n"));
     assert!(!folder.path().join("x").exists(), "nothing in a bead is executed");
 
-    let choose =
-        |bead: &str| folder.ok("implement-bead", "choose", json!({"input": {"bead": bead}}));
-    assert_eq!(choose(""), "add-table", "the form depends on it");
-    assert_eq!(choose("add-form"), "add-form", "unless it is asked for");
-    let claimed = folder.ok("implement-bead", "claim", json!({"bead": "add-table"}));
-    assert!(claimed.contains("status: in_progress"));
-    folder.ok("implement-bead", "close", json!({"bead": "add-table"}));
+    let claim = |run: &str, bead: &str| folder.ok("implement-bead", "claim", files(run, bead));
+    let fails = |run: &str, bead: &str| folder.fails("implement-bead", "claim", files(run, bead));
+    assert_eq!(claim("one", ""), "add-table", "the form depends on it");
+    assert_eq!(claim("one", ""), "add-table", "a run that asks again gets what it has");
+    let bead = folder.read(".coven/beads/add-table.md");
+    assert!(bead.contains("\nstatus: in_progress\nclaimed_by: coven-one\n"), "{bead}");
+    assert_eq!(fails("two", ""), "no bead is ready in .coven/beads");
+    assert_eq!(fails("two", "add-table"), "bead add-table is in_progress, claimed by coven-one");
+    assert_eq!(claim("two", "add-form"), "add-form", "it is asked for, whatever it needs");
+    let (one, two) = (held("one", "files", "add-table"), held("two", "files", "add-form"));
+    assert_eq!(
+        folder.fails("implement-bead", "close", held("two", "files", "add-table")),
+        "bead add-table is claimed by coven-one now, so it is not closed by this run"
+    );
+    assert!(folder.ok("implement-bead", "read", one.clone()).contains("claimed_by: coven-one"));
+    folder.ok("implement-bead", "close", one);
     assert!(folder.read(".coven/beads/add-table.md").contains("status: closed"));
-    assert_eq!(choose(""), "add-form");
-    folder.ok("implement-bead", "close", json!({"bead": "add-form"}));
-    let input = |bead: &str| json!({"input": {"bead": bead}});
     assert_eq!(
-        folder.fails("implement-bead", "choose", input("")),
-        "no bead is ready in .coven/beads"
+        folder.fails("implement-bead", "give-back", two),
+        "an agent failed; bead add-form is open again"
     );
-    assert_eq!(
-        folder.fails("implement-bead", "choose", input("../../x")),
-        "this is no bead's id: ../../x"
-    );
-    assert_eq!(folder.fails("implement-bead", "choose", input("zebra")), "there is no bead zebra");
+    let bead = folder.read(".coven/beads/add-form.md");
+    assert!(bead.contains("\nstatus: open\n") && !bead.contains("claimed_by"), "{bead}");
+    assert_eq!(claim("three", ""), "add-form");
+    assert_eq!(fails("four", "add-table"), "bead add-table is closed, claimed by coven-one");
+    assert_eq!(fails("four", "../../x"), "this is no bead's id: ../../x");
+    assert_eq!(fails("four", "zebra"), "there is no bead zebra");
+    assert!(!folder.path().join(".coven/beads.lock").exists());
+    let filed =
+        folder.fails("spec-to-beads", "file", json!({"beads": beads(), "tracker": "files"}));
+    assert!(filed.contains("there is a bead add-form already, and it is in_progress"), "{filed}");
+}
+
+/// What the step `claim` of a run knows, with beads in files.
+fn files(run: &str, bead: &str) -> Value {
+    json!({"input": {"bead": bead}, "tracker": "files", "workflow": {"id": run}})
+}
+
+/// What the steps after `claim` know.
+fn held(run: &str, tracker: &str, bead: &str) -> Value {
+    json!({"bead": bead, "tracker": tracker, "workflow": {"id": run}})
+}
+
+/// Many runs claim at once, and what each gets.
+fn claim_at_once(folder: &Folder, tracker: &str, runs: usize) -> Vec<Result<String, String>> {
+    std::thread::scope(|scope| {
+        let claim = |run: usize| {
+            let run = format!("run-{run}");
+            let names = json!({"input": {"bead": ""}, "tracker": tracker, "workflow": {"id": run}});
+            let output = folder.step("implement-bead", "claim", names);
+            let said = |bytes: &[u8]| text(bytes).trim_end().to_owned();
+            if output.status.success() {
+                Ok(said(&output.stdout))
+            } else {
+                Err(said(&output.stderr))
+            }
+        };
+        let threads: Vec<_> = (0..runs).map(|run| scope.spawn(move || claim(run))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn runs_at_the_same_time_take_different_beads() {
+    let by_files = Folder::new();
+    let by_bd = Folder::new();
+    coven_testkit::beads::install_bd(&by_bd.path().join("bin"));
+    for id in ["a", "b", "c"] {
+        by_files.write(&format!(".coven/beads/{id}.md"), "status: open\n\nDo it.\n");
+        coven_testkit::beads::add_bead(by_bd.path(), id, "Do it.");
+    }
+    for (folder, tracker, none) in [
+        (&by_files, "files", "no bead is ready in .coven/beads"),
+        (&by_bd, "bd", "no bead is ready"),
+    ] {
+        let claims = claim_at_once(folder, tracker, 6);
+        let mut taken: Vec<&str> = claims.iter().flatten().map(String::as_str).collect();
+        taken.sort_unstable();
+        assert_eq!(taken, ["a", "b", "c"], "{tracker}: {claims:?}");
+        let others = claims.iter().filter_map(|claim| claim.as_ref().err());
+        assert!(others.clone().all(|error| error == none), "{tracker}: {claims:?}");
+        assert_eq!(others.count(), 3);
+    }
+}
+
+#[test]
+fn what_a_run_that_is_over_still_holds_is_free_again() {
+    let folder = Folder::new();
+    coven_testkit::beads::install_bd(&folder.path().join("bin"));
+    coven_testkit::beads::add_bead(folder.path(), "bd-1", "Do it.");
+    folder.write(".coven/beads/one.md", "status: open\n\nDo it.\n");
+    let bd = |run: &str| json!({"input": {"bead": ""}, "tracker": "bd", "workflow": {"id": run}});
+    assert_eq!(folder.ok("implement-bead", "claim", files("first", "")), "one");
+    assert_eq!(folder.ok("implement-bead", "claim", bd("first")), "bd-1");
+    for status in ["running", "blocked", "completed"] {
+        let view = format!("{{\n  \"version\": 1,\n  \"status\": \"{status}\"\n}}\n");
+        folder.write(".coven/sessions/first/session.json", &view);
+        folder.fails("implement-bead", "claim", files("second", ""));
+        assert_eq!(folder.fails("implement-bead", "claim", bd("second")), "no bead is ready");
+    }
+    let view = "{\n  \"version\": 1,\n  \"status\": \"cancelled\"\n}\n";
+    folder.write(".coven/sessions/first/session.json", view);
+    assert_eq!(folder.ok("implement-bead", "claim", files("second", "")), "one");
+    assert_eq!(folder.ok("implement-bead", "claim", bd("second")), "bd-1");
+    let gone = folder.fails("implement-bead", "close", held("first", "bd", "bd-1"));
+    assert_eq!(gone, "bead bd-1 is claimed by coven-second now, so it is not closed by this run");
 }
 
 #[test]
@@ -190,44 +264,51 @@ fn one_of_three_programs_is_enough_to_read_json() {
     }
 }
 
-/// A stand-in that remembers how it was called.
-const BD: &str = r#"#!/bin/sh
-printf '%s|' "$@" >> bd.log
-echo >> bd.log
-case $1 in
-  create) echo "{\"id\": \"bd-$(grep -c '^create' bd.log)\", \"title\": \"x\"}" ;;
-  ready) echo '[{"id": "bd-7", "title": "y"}]' ;;
-  show) echo "bead $2" ;;
-esac
-"#;
-
 #[cfg(unix)]
 #[test]
 fn beads_go_through_bd_where_it_is_installed() {
-    use std::os::unix::fs::PermissionsExt;
+    use coven_testkit::beads::{bead_field, install_bd};
     let folder = Folder::new();
+    let project = folder.path();
     folder.write("spec.md", "Build it.");
-    folder.write("bin/bd", BD);
-    fs::set_permissions(folder.path().join("bin/bd"), fs::Permissions::from_mode(0o755)).unwrap();
+    // A bead of this name in a file must not be mistaken for the tracker's.
+    folder.write(".coven/beads/bd-2.md", "status: open\n");
+    install_bd(&project.join("bin"));
     let input = json!({"input": {"spec": "spec.md", "bead": ""}});
-    assert_eq!(
-        folder.ok("spec-to-beads", "find-tracker", input.clone()),
-        "files",
-        "not set up here"
-    );
-    fs::create_dir(folder.path().join(".beads")).unwrap();
-    assert_eq!(folder.ok("spec-to-beads", "find-tracker", input.clone()), "bd");
+    for grimoire in ["spec-to-beads", "implement-bead"] {
+        assert_eq!(folder.ok(grimoire, "find-tracker", input.clone()), "files", "not set up here");
+    }
+    fs::create_dir(project.join(".beads")).unwrap();
+    for grimoire in ["spec-to-beads", "implement-bead"] {
+        assert_eq!(folder.ok(grimoire, "find-tracker", input.clone()), "bd");
+    }
     let filed = folder.ok("spec-to-beads", "file", json!({"beads": beads(), "tracker": "bd"}));
     assert_eq!(filed, "bd-1 Add the form\nbd-2 Add `touch x` the table");
-    assert_eq!(folder.ok("implement-bead", "choose", input), "bd-7");
-    assert_eq!(folder.ok("implement-bead", "claim", json!({"bead": "bd-7"})), "bead bd-7");
-    folder.ok("implement-bead", "close", json!({"bead": "bd-7"}));
-    let calls = folder.read("bd.log");
-    assert!(calls.contains("create|Add the form|--description|Do it."), "{calls}");
-    assert!(calls.contains("dep|add|bd-1|bd-2|"), "{calls}");
-    assert!(calls.contains("update|bd-7|--status|in_progress|"), "{calls}");
-    assert!(calls.contains("close|bd-7|"), "{calls}");
-    assert!(!folder.path().join("x").exists());
+    assert_eq!(bead_field(project, "bd-1", "needs").trim(), "bd-2");
+    assert!(bead_field(project, "bd-1", "description").ends_with("it $(touch x) is there"));
+
+    let claim = |run: &str, bead: &str| json!({"input": {"bead": bead}, "tracker": "bd", "workflow": {"id": run}});
+    assert_eq!(folder.ok("implement-bead", "claim", claim("one", "")), "bd-2");
+    assert_eq!(folder.ok("implement-bead", "claim", claim("one", "")), "bd-2", "it has one");
+    assert_eq!(bead_field(project, "bd-2", "assignee"), "coven-one");
+    assert_eq!(folder.fails("implement-bead", "claim", claim("two", "")), "no bead is ready");
+    assert_eq!(
+        folder.fails("implement-bead", "claim", claim("two", "bd-2")),
+        "Error claiming bd-2: issue already claimed by coven-one"
+    );
+    let task = folder.ok("implement-bead", "read", held("one", "bd", "bd-2"));
+    assert!(task.starts_with("bd-2: Add `touch x` the table"), "{task}");
+    folder.fails("implement-bead", "give-back", held("two", "bd", "bd-2"));
+    assert_eq!(bead_field(project, "bd-2", "status"), "in_progress", "it is another's");
+    folder.fails("implement-bead", "give-back", held("one", "bd", "bd-2"));
+    assert_eq!(bead_field(project, "bd-2", "status"), "open");
+    assert_eq!(bead_field(project, "bd-2", "assignee"), "");
+    assert_eq!(folder.ok("implement-bead", "claim", claim("three", "bd-2")), "bd-2");
+    folder.ok("implement-bead", "close", held("three", "bd", "bd-2"));
+    assert_eq!(bead_field(project, "bd-2", "status"), "closed");
+    assert_eq!(folder.read(".coven/beads/bd-2.md"), "status: open\n", "untouched");
+    assert_eq!(folder.ok("implement-bead", "claim", claim("two", "")), "bd-1");
+    assert!(!project.join("x").exists());
 }
 
 #[test]
@@ -235,6 +316,7 @@ fn a_branch_is_compared_with_what_it_grew_from() {
     let folder = Folder::new();
     folder.git(&["init", "-q"]);
     folder.write("a.txt", "a\n");
+    folder.write(".coven/beads/one.md", "status: open\n");
     folder.git(&["add", "."]);
     folder.git(&["commit", "-qm", "First"]);
     let no_base = json!({"input": {"base": ""}});
@@ -247,10 +329,18 @@ fn a_branch_is_compared_with_what_it_grew_from() {
     assert_eq!(folder.ok("review-loop", "changes", json!({"base": base})), "");
     let summary = folder.ok("review-loop", "summary", json!({"base": base, "changes": ""}));
     assert!(summary.starts_with("nothing has changed since "));
+    // What Coven and its trackers write is no change of the project, also where it is committed.
+    folder.write(".coven/beads/one.md", "status: closed\n");
+    folder.write(".coven/new.txt", "new\n");
+    assert_eq!(folder.ok("review-loop", "changes", json!({"base": base})), "");
+    folder.ok("prepare-pr", "clean", json!({}));
     folder.write("a.txt", "b\n");
     folder.write("new.txt", "new\n");
     let changes = folder.ok("review-loop", "changes", json!({"base": base}));
     assert!(changes.contains("a.txt") && changes.contains("new.txt"), "{changes}");
+    assert!(!changes.contains(".coven"), "{changes}");
+    let summary = folder.ok("review-loop", "summary", json!({"base": base, "changes": changes}));
+    assert!(summary.contains("a.txt") && !summary.contains(".coven"), "{summary}");
     assert!(
         folder
             .fails("review-loop", "find-base", json!({"input": {"base": "--help"}}))

@@ -252,7 +252,7 @@ fn a_value_of_the_wrong_type_is_told_with_what_is_expected() {
     1 | {"metadata": {"displayName": 7, "icon": ["a"]}}
       |                                         ^^^^^
       |
-      = help: The name of an icon; a generic one if missing
+      = help: The name of an icon; `agent` if missing
     "#);
     assert_snapshot!(report(r#"{"modes": {"headless": {"baseArgs": "-p"}}}"#), @r#"
     error[wrong-type]: `modes.headless.baseArgs`: expected a list of strings, found the string `-p`
@@ -477,4 +477,43 @@ fn versions_that_are_none_and_ranges_without_any_are_shown() {
         ],
         "{told}"
     );
+}
+
+#[test]
+fn a_conversation_that_could_be_anybodys_is_refused() {
+    let answer = |more: &str| {
+        let lines = r#""prompt": [{"where": {"type": "user"}}], "said": [{"text": "text"}]"#;
+        let told = report(&format!(r#"{{"answer": {{{lines}, {more}}}}}"#));
+        told.lines().find(|line| line.starts_with("error")).map(str::to_owned)
+    };
+    assert_eq!(answer(r#""file": "~/.x/${agentSession}.jsonl""#), None);
+    assert_eq!(answer(r#""file": "~/.x/*.jsonl", "session": "id""#), None);
+    assert_eq!(answer(r#""file": "~/.x/*.jsonl", "folder": "cwd""#), None);
+    let unknown =
+        "error[answer-file]: this does not say which of the conversations is the agent's own";
+    assert_eq!(answer(r#""file": "~/.x/*.jsonl""#).as_deref(), Some(unknown));
+    let outside = "error[answer-file]: the file with the conversation lies in the home of the user";
+    for file in ["/var/${agentSession}", "~/../x/${agentSession}", "${agentSession}", "~/a//b"] {
+        let told = answer(&format!(r#""session": "id", "file": "{file}""#));
+        assert_eq!(told.as_deref(), Some(outside), "{file}");
+    }
+}
+
+/// Spec: AD.11.2
+#[test]
+fn an_icon_that_the_page_does_not_know_is_a_warning_that_names_those_it_knows() {
+    assert_snapshot!(report(r#"{"metadata": {"icon": "terminl"}}"#), @r#"
+    warning[unknown-icon]: there is no icon `terminl`, so the page shows `agent`
+     --> config.json:1:23
+      |
+    1 | {"metadata": {"icon": "terminl"}}
+      |                       ^^^^^^^^^
+      |
+      = help: did you mean `terminal`? There are agent, aider, book, brain, claude, codex, copilot, demo, gear, gemini, opencode, plug, qwen, spark, terminal, tool
+    "#);
+    assert!(
+        report(r#"{"metadata": {"icon": "https://example.com/a.png"}}"#)
+            .contains("= help: there are agent, aider")
+    );
+    assert_eq!(report(r#"{"metadata": {"icon": "spark"}}"#), "");
 }

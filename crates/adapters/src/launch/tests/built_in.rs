@@ -144,18 +144,18 @@ fn the_command_lines_of_aider() {
 
 #[test]
 fn the_command_lines_of_the_shell_and_the_demo() {
-    assert_snapshot!(lines("shell"), @r"
-    interactive (default)  env -- P
+    assert_snapshot!(lines("shell"), @r#"
+    interactive (default)  sh -c for word do case $word in *=*) ;; *) exec env -- "$@" ;; esac; done; test -n "$SHELL" || SHELL=/bin/sh; exec env -- "$@" "$SHELL" shell P
     interactive read-only  the adapter `shell` does not say how to grant `read-only`; it knows: none
     interactive ask        the adapter `shell` does not say how to grant `ask`; it knows: none
     interactive edits      the adapter `shell` does not say how to grant `edits`; it knows: none
     interactive all        the adapter `shell` does not say how to grant `all`; it knows: none
-    headless (default)  env -- P
+    headless (default)  sh -c for word do case $word in *=*) ;; *) exec env -- "$@" ;; esac; done; echo 'no command was given: it is what stands in the arguments or the prompt' >&2; exit 2 shell P
     headless read-only  the adapter `shell` does not say how to grant `read-only`; it knows: none
     headless ask        the adapter `shell` does not say how to grant `ask`; it knows: none
     headless edits      the adapter `shell` does not say how to grant `edits`; it knows: none
     headless all        the adapter `shell` does not say how to grant `all`; it knows: none
-    ");
+    "#);
     assert_snapshot!(lines("demo"), @r"
     interactive (default)  coven demo-agent --permissions ask P
     interactive read-only  coven demo-agent --permissions read-only P

@@ -53,6 +53,82 @@ fn a_question_that_stays_after_an_answer_is_asked_once_more_and_marked() {
     assert!(sniffer.question_is_repeated());
 }
 
+/// A menu on a screen of its own has the cursor below it, and the next may look the same.
+#[test]
+fn the_same_menu_painted_again_in_the_same_place_is_asked_again() {
+    let config = r#"{"states": {"interaction_menu": {"pattern": "^pick one:\\n[\\s\\S]*\\z", "begins": "^pick one", "kind": "choice"}}}"#;
+    let mut sniffer = ScreenSniffer::new(compiled(config));
+    let mut screen = Screen::new(GridSize::new(40, 6));
+    let menu = "\x1b[2J\x1b[Hpick one:\r\n> a\r\n  b\r\n";
+    screen.feed(menu.as_bytes());
+    sniffer.read_screen(&screen.snapshot(), ms(10));
+    let first = sniffer.verdict().digest.clone().unwrap();
+    sniffer.typed(ms(1000));
+    // What came between was gone before anybody looked.
+    screen.feed(format!("\x1b[2J\x1b[Hworking\r\n{menu}").as_bytes());
+    sniffer.read_screen(&screen.snapshot(), ms(1020));
+    assert_eq!(sniffer.verdict().digest.as_ref(), Some(&first));
+    sniffer.tick(ms(4100));
+    assert_ne!(sniffer.verdict().digest.as_ref(), Some(&first));
+    assert!(sniffer.verdict().digest.is_some() && sniffer.question_is_repeated());
+}
+
+/// Seen with Claude: it says that it is idle a moment before the dialog leaves the screen.
+#[test]
+fn an_answered_question_that_is_still_painted_when_a_signal_says_it_is_over_is_no_other() {
+    let over = [status(ProgramState::Idle), title("ready")];
+    let begun = [status(ProgramState::Blocked), title("ask")];
+    for (begun, over) in begun.into_iter().zip(over) {
+        let mut sniffer = sniffer();
+        sniffer.signal(&begun, ms(0));
+        sniffer.look_at_text("Run rm?", ms(10));
+        let asked = sniffer.verdict().digest.clone();
+        assert!(asked.is_some());
+        sniffer.typed(ms(1000));
+        sniffer.signal(&over, ms(1030));
+        sniffer.look_at_text("Run rm?", ms(1040));
+        assert_eq!((&sniffer.verdict().digest, sniffer.questions_asked()), (&asked, 1));
+        assert_eq!(settled(&mut sniffer, ">", 1100), AgentState::Idle);
+        // The same words are another question when the agent says so.
+        sniffer.signal(&begun, ms(3000));
+        sniffer.look_at_text("Run rm?", ms(3010));
+        assert_ne!(sniffer.verdict().digest, asked);
+        assert_eq!(sniffer.questions_asked(), 2);
+    }
+}
+
+/// The next question may have the same words and be there before the screen was looked at.
+#[test]
+fn the_same_words_are_the_next_question_when_a_signal_came_between() {
+    let mut sniffer = sniffer();
+    sniffer.signal(&status(ProgramState::Blocked), ms(0));
+    sniffer.look_at_text("Run rm?", ms(10));
+    let asked = sniffer.verdict().digest.clone();
+    sniffer.typed(ms(1000));
+    sniffer.signal(&status(ProgramState::Working), ms(1010));
+    sniffer.signal(&status(ProgramState::Blocked), ms(1015));
+    sniffer.look_at_text("Run rm?", ms(1030));
+    assert_ne!(sniffer.verdict().digest, asked);
+    assert!(!sniffer.question_is_repeated());
+}
+
+/// What no rule knows is for a person, whatever the program calls it, and what says that lines are
+/// hidden is cut off.
+#[test]
+fn an_announced_question_that_no_rule_knows_is_of_no_adapter() {
+    let mut sniffer = sniffer();
+    sniffer.signal(&title("ask"), ms(0));
+    for (text, rule) in [
+        ("a dialog of the next version", "generic:announced"),
+        ("Allow it?\n › 1. Yes\n   2. No\n... last 44 lines hidden ...", "generic:menu"),
+    ] {
+        sniffer.look_at_text(text, ms(10));
+        sniffer.tick(ms(5000));
+        assert_eq!(sniffer.verdict().evidence.rule, rule);
+    }
+    assert!(sniffer.asked_action().truncated);
+}
+
 #[test]
 fn what_nobody_knows_is_told_once_it_was_quiet_for_long_enough() {
     let mut unknown = sniffer();

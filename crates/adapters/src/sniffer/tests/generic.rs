@@ -42,7 +42,57 @@ fn what_asks_in_any_program_awaits_a_choice() {
         assert_eq!(verdict.evidence.source, EvidenceSource::Generic, "{screen}");
         assert_eq!(verdict.evidence.rule, rule, "{screen}");
         assert!(verdict.digest.is_some() && !sniffer.excerpt().is_empty(), "{screen}");
-        assert_eq!(sniffer.menu().is_some(), rule == "generic:menu", "{screen}");
+        let has_entries = matches!(rule, "generic:menu" | "generic:press-key");
+        assert_eq!(sniffer.menu().is_some(), has_entries, "{screen}");
+    }
+}
+
+#[test]
+fn enter_is_offered_where_it_only_goes_on() {
+    for screen in [
+        "Press Enter to continue…",
+        "Press [Enter] to continue",
+        "hit return when you are done",
+        "Press any key to close this window",
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        let labels: Vec<_> = sniffer.menu().unwrap().entries.iter().map(|one| &one.label).collect();
+        assert_eq!(labels, ["Press Enter"], "{screen}");
+    }
+    for screen in [
+        "Type a name for it and press Enter",
+        "Press Enter to select, Esc to go back",
+        "Press Enter to confirm or Esc to cancel",
+        "Press space to mark",
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        assert_eq!(sniffer.verdict().evidence.rule, "generic:press-key", "{screen}");
+        assert_eq!(sniffer.menu(), None, "{screen}");
+    }
+}
+
+#[test]
+fn a_line_that_is_not_shown_is_asked_for_in_any_program() {
+    let hidden = |screen: &str| {
+        let mut screen_of_it = Screen::new(GridSize::new(80, 24));
+        screen_of_it.feed(screen.replace('\n', "\r\n").as_bytes());
+        let mut sniffer = ScreenSniffer::new(compiled(NOTHING_KNOWN));
+        sniffer.set_typed_text(TypedText::Hidden);
+        sniffer.read_screen(&screen_of_it.snapshot(), ms(0));
+        sniffer.tick(ms(2000));
+        sniffer
+    };
+    for screen in [
+        "[sudo] password for ada: ",
+        "Enter passphrase for key '/home/ada/.ssh/id': ",
+        "Password\n",
+        "API key? ",
+    ] {
+        assert_eq!(hidden(screen).verdict().evidence.rule, "generic:hidden-line", "{screen}");
+        assert_ne!(shown(NOTHING_KNOWN, screen).verdict().evidence.rule, "generic:hidden-line");
+    }
+    for screen in ["", "building 12 of 40", "done\n\n"] {
+        assert_ne!(hidden(screen).verdict().state, AgentState::Awaiting, "{screen}");
     }
 }
 
@@ -131,4 +181,153 @@ fn a_program_that_calls_itself_idle_behind_a_menu_awaits_a_choice() {
     assert_eq!(verdict.state, AgentState::Awaiting);
     assert_eq!(verdict.evidence.conflicts.len(), 1, "{verdict:#?}");
     assert_eq!(asked("❯ 1. Update\n  2. Skip\n> Type a message").state, AgentState::Idle);
+}
+
+/// The entries of a menu and which of them is selected.
+fn menu(sniffer: &ScreenSniffer) -> Option<(Vec<&str>, usize)> {
+    let menu = sniffer.menu()?;
+    Some((menu.entries.iter().map(|entry| entry.label.as_str()).collect(), menu.selected))
+}
+
+/// A menu of three entries, one of them between two codes.
+fn lit(before: &str, selected: usize, on: &str, behind: &str) -> String {
+    let row = |(index, entry): (usize, &str)| {
+        if index == selected {
+            format!("{on}  {entry}{behind}\x1b[0m\n")
+        } else {
+            format!("  {entry}\n")
+        }
+    };
+    let rows: String = ["Red", "Green", "Blue"].into_iter().enumerate().map(row).collect();
+    format!("{before}{rows}")
+}
+
+/// Spec: AD.2.1
+#[test]
+fn a_menu_whose_selected_entry_is_only_lit_is_read_wherever_the_light_is() {
+    let bar = " ".repeat(73);
+    for (before, on, behind) in [
+        ("Which colour?\n\n", "\x1b[7m", ""),
+        ("Which colour?\n\n", "\x1b[7m", &*bar),
+        ("Which colour?\n", "\x1b[44;97m", "    "),
+        ("Select one\n", "\x1b[48;5;24m", ""),
+        ("Colours (↑/↓, Enter)\n\n", "\x1b[48;2;1;2;3m", ""),
+        ("\x1b[?25lColours\n", "\x1b[7m", ""),
+        ("  Which colour?\n", "\x1b[7m", ""),
+        ("The colour:\n", "\x1b[7m", ""),
+    ] {
+        for selected in 0..3 {
+            let screen = lit(before, selected, on, behind);
+            let sniffer = shown(NOTHING_KNOWN, &screen);
+            assert_eq!(sniffer.verdict().evidence.rule, "generic:menu", "{screen}");
+            let entries = vec!["Red", "Green", "Blue"];
+            assert_eq!(menu(&sniffer), Some((entries, selected)), "{screen}");
+        }
+    }
+    // In a box with a background of its own, as dialog and whiptail paint it.
+    let boxed = "\x1b[47;30m┌──────────┐\n│ Colour?  │\n│  1 Red   │\n│\x1b[41m  2 Green \x1b[47m│\n\
+                 │  3 Blue  │\n└──────────┘\x1b[0m";
+    let sniffer = shown(NOTHING_KNOWN, boxed);
+    assert_eq!(menu(&sniffer), Some((vec!["1 Red", "2 Green", "3 Blue"], 1)));
+    // Two entries, and the keys in the line below.
+    let two = "Go on?\n\n  \x1b[7mYes\x1b[0m\n  No\n  enter to select";
+    assert_eq!(menu(&shown(NOTHING_KNOWN, two)), Some((vec!["Yes", "No"], 0)));
+}
+
+#[test]
+fn an_answer_is_bound_to_the_entry_that_is_lit() {
+    let digest = |selected: usize| {
+        let screen = lit("Which colour?\n\n", selected, "\x1b[7m", "");
+        shown(NOTHING_KNOWN, &screen).verdict().digest.clone().unwrap()
+    };
+    assert_eq!(digest(0), digest(0));
+    assert_ne!(digest(0), digest(1), "Enter means something else there");
+}
+
+/// Spec: AD.2.1
+#[test]
+fn of_marks_that_disagree_the_one_at_the_cursor_counts() {
+    for (screen, selected) in [
+        ("Pick:\n (•) Red\n ( ) Green\n ( ) Blue\n", 0),
+        ("Pick:\n ( ) Red\n ( ) Green\n (*) Blue\n", 2),
+        ("Pick one\n [x] Red\n [ ] Green\n [ ] Blue\n", 0),
+        ("Pick:\n ◯ Red\n ◉ Green\n ◯ Blue\n", 1),
+        ("Pick:\n ○ Red\n ● Green\n ○ Blue\n", 1),
+        ("Pick:\n❯ ◉ Red\n  ○ Green\n  ○ Blue\n", 0),
+        ("Pick:\n  ◉ Red\n❯ ○ Green\n  ○ Blue\n", 1),
+        ("Pick:\n  (•) Red\n  ( ) Green\n> ( ) Blue\n", 2),
+        ("Pick:\n❯ [ ] Red\n  [x] Green\n  [x] Blue\n", 0),
+        ("Pick:\n  ◉ Red\n\x1b[7m  ○ Green\x1b[0m\n  ○ Blue\n", 1),
+        ("Pick:\n  (•) 1. Red\n  ( ) 2. Green\n\x1b[7m  ( ) 3. Blue\x1b[0m\n", 2),
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        assert_eq!(sniffer.verdict().evidence.rule, "generic:menu", "{screen}");
+        assert_eq!(menu(&sniffer), Some((vec!["Red", "Green", "Blue"], selected)), "{screen}");
+    }
+}
+
+#[test]
+fn what_is_lit_or_ticked_and_no_menu_awaits_nothing() {
+    let bar = |text: &str| format!("\x1b[7m{text:<80}\x1b[0m");
+    let page = "a line of text\n".repeat(23);
+    let top = format!(
+        "top - 10:00:01 up 1 day\nTasks: 90 total\n\n{}\n    {:<8}root      20   0  0.0 init\n    \
+         {:<8}root      20   0  0.0 kthreadd\n",
+        bar("    PID     USER      PR  NI  %CPU COMMAND"),
+        1,
+        2
+    );
+    let nano = format!(
+        "{}\nfirst line\nsecond line\n{}\x1b[7m^G\x1b[0m Help  \x1b[7m^X\x1b[0m Exit\x1b[2;1H",
+        bar("  GNU nano 7.2          notes.txt"),
+        "\n".repeat(18)
+    );
+    for screen in [
+        // The status lines of less, man, vim and tmux, and what more shows.
+        &*format!("{page}\x1b[7mnotes.txt (END)\x1b[0m"),
+        &*format!("{page}\x1b[7mManual page ls(1) line 1 (press h for help or q to quit)\x1b[0m"),
+        &*format!("{}{}\n:\x1b[3;4H", "a line of text\n".repeat(22), bar("notes.txt  1,1  All")),
+        &*format!("{page}{}\x1b[3;4H", bar("[0] 0:bash*  host 10:00")),
+        // Heads of tables.
+        &*top,
+        &*nano,
+        &*format!("{}\nweb       up 3 days\ndb        up 1 day\n", bar("NAME      STATUS")),
+        "\x1b[7mNAME      STATUS\x1b[0m\nweb       up 3 days\ndb        up 1 day\n",
+        &*format!("The services:\n{}\nweb       up 3 days\n", bar("NAME      STATUS")),
+        // Changed lines.
+        "  10   fn main() {\n\x1b[48;2;0;60;0m  11 +     run();\x1b[0m\n  12   }\n",
+        "  fn main() {\n\x1b[42m  + let x = 1;\x1b[0m\n  done\n",
+        "\x1b[?25l  fn main() {\n\x1b[42m  let x = 1;\x1b[0m\n  done\n",
+        // Words that are lit, and a cursor that a program draws itself.
+        "it passed\n\x1b[7mPASS\x1b[0m src/a.rs\nPASS src/b.rs\n",
+        "\x1b[7mRuns\x1b[0m\none\ntwo\n",
+        "\x1b[?25la\n\x1b[7mb\x1b[0m\nc\n",
+        // Tasks of a plan.
+        "The plan:\n  [x] Read the file\n  [ ] Change it\n  [ ] Test it\n",
+        "● Read the file\n● Changed it\n  Test it\n",
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        assert_ne!(sniffer.verdict().state, AgentState::Awaiting, "{screen}");
+    }
+}
+
+/// A question that counts down is one question.
+#[test]
+fn a_time_that_runs_in_a_question_makes_no_other_question() {
+    let mut sniffer = ScreenSniffer::new(compiled(r#"{"states": {}}"#));
+    let mut asked = None;
+    for second in 0..20_u64 {
+        let text = format!("Continue? [y/N] (auto-no in {}s)", 299 - second);
+        let now = 20_000 + second * 500;
+        sniffer.look_at_text(&text, ms(now));
+        sniffer.tick(ms(now + 400));
+        let digest = sniffer.verdict().digest.clone();
+        if second > 4 {
+            assert!(digest.is_some() && (asked.is_none() || digest == asked), "{text}");
+            asked = digest;
+        }
+    }
+    sniffer.look_at_text("Delete? [y/N] (auto-no in 299s)", ms(40_000));
+    sniffer.tick(ms(42_000));
+    assert_ne!(sniffer.verdict().digest, asked);
 }

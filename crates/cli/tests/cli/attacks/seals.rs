@@ -144,7 +144,7 @@ fn a_session_without_a_seal_is_listed_read_and_exported_as_foreign() {
     let shown = home.coven(&["show", &id, "--json"]).ok().json();
     assert_eq!(shown["status"], "completed", "{shown}");
     assert!(home.coven(&["logs", &format!("{id}/one")]).ok().out.contains("hello from 0.1"));
-    assert!(home.coven(&["events", &id]).ok().out.contains("workflow.completed"));
+    assert!(home.coven(&["events", &id]).ok().out.contains("the run is completed"));
     home.coven(&["resume", &id]).code(1);
     let said = home.coven(&["audit", "--json"]).ok().json();
     assert_eq!(said[0]["foreign"], true);
@@ -203,7 +203,7 @@ fn a_strangers_session_answers_nothing_by_itself_after_its_import() {
     home.run(&script("barrier", "true"), &[]).ok();
     assert!(!marker.exists(), "it was retried by itself");
     let facts = home.coven(&["events", &id]).ok().out;
-    assert!(facts.contains("session.imported"), "{facts}");
+    assert!(facts.contains("made your own"), "{facts}");
     let waiting = home.coven(&["inbox", "--json"]).ok().out;
     assert!(waiting.contains(&id), "{waiting}");
     home.coven(&["cancel", &id]).ok();

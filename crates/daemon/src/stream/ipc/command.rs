@@ -3,7 +3,7 @@
 use coven_api::catalogue::BaseDirQuery;
 use coven_api::device::DeviceRole;
 use coven_api::ipc::{COMMANDS, IpcAnswer, IpcCommand};
-use coven_api::task::{ScreenSize, TypeRequest, TypeResponse};
+use coven_api::task::{ScreenSize, TypeRequest};
 use coven_api::workflow::{ActionRequest, ListQuery, StartWorkflow};
 use coven_api::{ApiProblem, ProblemCode};
 use coven_service::Service;
@@ -92,8 +92,7 @@ async fn carry_out(
         "task:interact" => {
             let InteractCommand { session_id, task_id, message, paste, keys } = read(args)?;
             let typing = TypeRequest { message, paste, keys };
-            let delivered = service.input(&session_id, &task_id, typing, &by).await?;
-            value(&TypeResponse { delivered })
+            value(&service.input(&session_id, &task_id, typing, &by).await?)
         }
         "task:resize" => {
             let ResizeCommand { session_id, task_id, cols, rows } = read(args)?;

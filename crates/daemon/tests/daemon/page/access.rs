@@ -68,7 +68,8 @@ async fn no_part_of_the_page_has_a_serious_barrier_in_dark_or_light() {
         ("timeline", format!("{}?tab=timeline", at(&live)), ".timeline li"),
         ("variables", format!("{}?tab=variables", at(&live)), ".panel"),
         ("errors", format!("{}?tab=errors", at(&failed)), ".errors"),
-        ("new run", "#/new".to_owned(), ".choice"),
+        // Its button fades in once the first choice is read.
+        ("new run", "#/new".to_owned(), "button.primary.large:enabled"),
         ("grimoires", "#/grimoires".to_owned(), ".editor"),
         ("adapters", "#/adapters".to_owned(), ".adapter"),
     ];

@@ -30,7 +30,7 @@ pub(super) mod key {
 }
 
 /// One window of one browser, with a profile of its own.
-pub(super) struct Browser {
+pub(crate) struct Browser {
     driver: Child,
     port: u16,
     session: String,
@@ -116,7 +116,7 @@ impl Browser {
     }
 
     /// Runs a script in the page.
-    pub(super) async fn js(&self, script: &str, args: Value) -> Value {
+    pub(crate) async fn js(&self, script: &str, args: Value) -> Value {
         let body = json!({ "script": script, "args": args });
         self.call("POST", "/execute/sync", Some(body)).await
     }

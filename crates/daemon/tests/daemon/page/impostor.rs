@@ -61,7 +61,7 @@ fn answer(mut stream: TcpStream, record: &Mutex<Vec<String>>) {
 
 #[tokio::test]
 async fn a_program_that_took_the_port_learns_nothing_from_the_open_page() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let browser = signed_in(&daemon).await;
     let address = daemon.address().await;
@@ -80,7 +80,7 @@ async fn a_program_that_took_the_port_learns_nothing_from_the_open_page() {
 
 #[tokio::test]
 async fn the_page_says_what_is_wrong_and_goes_on_once_the_daemon_is_back() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let browser = signed_in(&daemon).await;
     let address = daemon.address().await;
@@ -99,7 +99,7 @@ async fn the_page_says_what_is_wrong_and_goes_on_once_the_daemon_is_back() {
 
 #[tokio::test]
 async fn a_new_tab_of_a_signed_in_browser_has_no_wall_and_one_that_was_removed_has() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let browser = signed_in(&daemon).await;
     let address = daemon.address().await;
@@ -131,7 +131,7 @@ async fn a_new_tab_of_a_signed_in_browser_has_no_wall_and_one_that_was_removed_h
 
 #[tokio::test]
 async fn the_file_of_coven_ui_leads_a_browser_to_the_page() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let make = coven_api::device::MakeSignInCode { redirect_file: true, ..Default::default() };
     let code = daemon.client.sign_in_code(&make).await.unwrap();

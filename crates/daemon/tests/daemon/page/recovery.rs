@@ -13,7 +13,7 @@ const SEQS: &str =
 
 #[tokio::test]
 async fn the_page_goes_on_by_itself_after_the_daemon_was_killed_and_shows_each_fact_once() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let id = daemon.start(&daemon.definition(ASKING)).await.id.to_string();
     daemon.asked(&id).await;
@@ -43,7 +43,7 @@ async fn the_page_goes_on_by_itself_after_the_daemon_was_killed_and_shows_each_f
 
 #[tokio::test]
 async fn a_terminal_that_is_looked_at_is_there_again_after_the_daemon_was_killed() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let id = daemon
         .stage(&[

@@ -87,7 +87,7 @@ async fn over(daemon: &Daemon<'_>, goal: &str, command: &str) {
 #[tokio::test]
 #[ignore = "makes pictures; `cargo xtask screenshots` runs it"]
 async fn pictures_of_the_page() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let browser = signed_in(&daemon).await;
     shoot(&browser, "empty").await;
@@ -150,7 +150,7 @@ async fn pictures_of_the_page() {
 #[tokio::test]
 #[ignore = "makes pictures; `cargo xtask screenshots` runs it"]
 async fn pictures_of_signing_in() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let address = daemon.address().await;
     let browser = super::Browser::open(1440, 900).await;

@@ -58,6 +58,66 @@ async fn the_sessions_button_lists_recent_sessions_and_the_open_one_stands_out()
     assert!(daemon.client.workflow(&ids[1]).await.is_err());
 }
 
+/// A session that runs, one that waits for a person, and one that is over.
+///
+/// Spec: C1.17.2
+#[tokio::test]
+async fn running_blocked_and_finished_sessions_are_told_apart_in_the_list_as_they_change() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let begin = async |goal: &str, step: &str| {
+        let text = format!("name: x\ndescription: x\nsteps:\n  - {step}\n");
+        let mut start = daemon.definition(&text);
+        start.goal = Some(goal.to_owned());
+        daemon.start(&start).await.id.to_string()
+    };
+    let waits = "{name: a, type: script, command: 'until test -e go; do sleep 0.05; done'}";
+    let runs = begin("the running one", waits).await;
+    let asks = begin("the blocked one", "{name: a, type: gate, message: May it?}").await;
+    let over = begin("the finished one", "{name: a, type: script, command: 'true'}").await;
+    daemon.ends(&over, WorkflowStatus::Completed).await;
+    daemon.asked(&asks).await;
+    let browser = signed_in(&daemon).await;
+    browser.visit(&at(&runs)).await;
+    browser.click("#sessions-button").await;
+
+    let row = |id: &str| format!("document.querySelector('[data-session=\"{id}\"]')");
+    let look = |id: &str, mark: &str, words: &str| {
+        let row = row(id);
+        format!("{row}?.querySelector('.mark-{mark}') && {row}.innerText.includes({words:?})")
+    };
+    browser.waits("it is seen to run", &look(&runs, "working", "Running")).await;
+    browser.waits("it is seen to wait", &look(&asks, "needs", "Needs you")).await;
+    browser.waits("it is seen to be over", &look(&over, "done", "Completed")).await;
+    // The bar at the left is there for what runs or waits, and is another one for what is open.
+    let bar = |id: &str| format!("getComputedStyle({}, '::before').backgroundColor", row(id));
+    let bars = format!("return [{}, {}, {}]", bar(&runs), bar(&asks), bar(&over));
+    let bars = browser.js(&bars, json!([])).await;
+    assert_eq!(bars[2], "rgba(0, 0, 0, 0)", "none for what is over: {bars}");
+    assert!(bars[0] != bars[1] && bars[1] != bars[2], "{bars}");
+    let open = "[...document.querySelectorAll('.session-row')].filter((row) => row.querySelector('[aria-current=true]')).map((row) => row.dataset.session)";
+    let open = browser.js(&format!("return {open}"), json!([])).await;
+    assert_eq!(open, json!([runs]), "exactly the open one says so");
+    assert!(
+        browser
+            .js(&format!("return {}.innerText", row(&runs)), json!([]))
+            .await
+            .as_str()
+            .unwrap()
+            .contains("open")
+    );
+
+    std::fs::write(home.base().join("go"), "").unwrap();
+    browser.waits("its end is seen", &look(&runs, "done", "Completed")).await;
+    browser
+        .waits(
+            "it does not count as running any more",
+            &format!("!{}.classList.contains('alive')", row(&runs)),
+        )
+        .await;
+    browser.waits("the other still waits", &look(&asks, "needs", "Needs you")).await;
+}
+
 #[tokio::test]
 async fn a_session_that_does_not_run_goes_on_from_the_list() {
     let home = Home::new();

@@ -109,3 +109,55 @@ async fn what_a_folder_brings_along_runs_once_somebody_has_looked_at_it() {
     daemon.ends(&id, WorkflowStatus::Completed).await;
     assert!(home.base().join("ran").exists() && !home.base().join("evil").exists());
 }
+
+/// Spec: AD.11.2
+#[tokio::test]
+async fn an_adapter_is_shown_with_the_icon_it_names_and_an_unknown_one_visibly_with_the_default() {
+    let home = Home::new();
+    for (kind, metadata) in [
+        ("sparkling", r#"{"displayName": "Sparkling", "icon": "spark"}"#),
+        ("plain", r#"{"displayName": "Plain"}"#),
+        ("odd", r#"{"displayName": "Odd", "icon": "no-such-icon"}"#),
+    ] {
+        let folder = home.config().join("adapters").join(kind);
+        std::fs::create_dir_all(&folder).unwrap();
+        let config = format!(
+            r#"{{"schemaVersion": 1, "metadata": {metadata}, "modes": {{"headless": {{}}}}}}"#
+        );
+        std::fs::write(folder.join("config.json"), config).unwrap();
+    }
+    let daemon = home.daemon().await;
+    let browser = signed_in(&daemon).await;
+    browser.visit("#/adapters").await;
+    browser.sees("Sparkling").await;
+    let rows = "return Object.fromEntries([...document.querySelectorAll('.adapter')].map((row) => {
+        const icon = row.querySelector('.adapter-icon');
+        const style = getComputedStyle(icon).borderTopStyle;
+        return [row.querySelector('code').innerText, [icon.dataset.icon, style, icon.title, icon.querySelector('svg').innerHTML]];
+    }))";
+    let rows = browser.js(rows, json!([])).await;
+    for (kind, icon) in [
+        ("sparkling", "spark"),
+        ("plain", "agent"),
+        ("claude", "claude"),
+        ("codex", "codex"),
+        ("shell", "terminal"),
+    ] {
+        assert_eq!((&rows[kind][0], &rows[kind][1]), (&json!(icon), &json!("solid")), "{kind}");
+        assert_eq!(rows[kind][2], "", "{kind}");
+    }
+    assert_eq!((&rows["odd"][0], &rows["odd"][1]), (&json!("agent"), &json!("dashed")));
+    assert!(rows["odd"][2].as_str().unwrap().contains("no-such-icon"));
+    assert_eq!(rows["odd"][3], rows["plain"][3], "the default one is drawn");
+    // Every built-in has a picture of its own.
+    let kinds =
+        ["aider", "claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen", "shell"];
+    let mut pictures: Vec<&str> =
+        kinds.iter().map(|kind| rows[*kind][3].as_str().unwrap()).collect();
+    pictures.sort_unstable();
+    pictures.dedup();
+    assert_eq!(pictures.len(), kinds.len());
+    if let Some(folder) = std::env::var_os("COVEN_SCREENSHOTS") {
+        browser.screenshot(&std::path::Path::new(&folder).join("adapter-icons.png")).await;
+    }
+}

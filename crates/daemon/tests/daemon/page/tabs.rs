@@ -60,7 +60,7 @@ async fn the_eighth_tab_works_like_the_first_and_all_of_them_hear_what_happens()
 
 #[tokio::test]
 async fn every_tab_goes_on_by_itself_after_the_daemon_was_killed() {
-    let home = home_with_port();
+    let home = home_with_port(16);
     let daemon = home.daemon().await;
     let browser = Browser::open(1440, 900).await;
     let mut tabs = vec![browser.this_tab().await];

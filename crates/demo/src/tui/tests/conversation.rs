@@ -181,12 +181,34 @@ fn each_turn_is_kept_before_it_is_told_to_be_done() {
     play.now += LATER;
     play.tui.tick(play.now);
     let actions = play.tui.actions();
-    let [TuiAction::Save(session), TuiAction::Print(printed)] = actions.as_slice() else {
+    let [TuiAction::WriteDown(answer), TuiAction::Save(session), TuiAction::Print(printed)] =
+        actions.as_slice()
+    else {
         panic!("{actions:?}");
     };
+    assert_eq!(*answer, TranscriptLine::Answer("hi".to_owned()));
     assert_eq!((session.turns, session.prompts[0].as_str()), (1, "say hi; cost 0.5"));
     assert!(String::from_utf8_lossy(printed).contains("state=done"));
     assert!(play.shows("$0.50"));
+}
+
+#[test]
+fn what_is_written_down_of_a_turn_is_its_prompt_and_what_was_said_after_the_last_tool() {
+    let line = |prompt: &str| TranscriptLine::Prompt(prompt.to_owned());
+    let prompt = "say before; disobey ls; say one; say two";
+    let mut play = Play::prompted(prompt);
+    play.wait(LATER).finished(&ToolOutcome::ok("x")).wait(LATER);
+    assert_eq!(play.written, [line(prompt), TranscriptLine::Answer("one\n\ntwo".to_owned())]);
+    let mut play = Play::prompted("disobey ls");
+    play.wait(LATER).finished(&ToolOutcome::ok("x")).wait(LATER);
+    assert_eq!(play.written[1], TranscriptLine::Answer("Done.".to_owned()));
+    // A turn that is broken off or fails has no answer.
+    let mut play = Play::prompted("say half; hang");
+    play.wait(LATER).keys("\x1b").wait(LATER);
+    assert_eq!(play.written, [line("say half; hang")]);
+    let mut play = Play::prompted("say half; fail no");
+    play.wait(LATER);
+    assert_eq!(play.written, [line("say half; fail no")]);
 }
 
 #[test]

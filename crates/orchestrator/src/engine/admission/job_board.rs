@@ -75,13 +75,14 @@ impl QueuedJob {
         };
         CommandTicket {
             id,
-            capability: self.capability.clone(),
+            capabilities: [self.capability.clone()].into(),
             dependencies: Vec::new(),
             approval: Permission::Granted { by: by.to_owned(), reason: reason.to_owned() },
         }
     }
 
     fn answer(&mut self, answer: Result<(), IllegalTransition>) {
+        self.runner.end_wait();
         if let Some(grant) = self.grant.take() {
             // A job that has given up waiting releases its slot itself.
             drop(grant.send(answer.map_err(|illegal| illegal.to_string())));
@@ -111,8 +112,14 @@ pub(super) struct JobBoard {
 
 impl JobBoard {
     pub(super) fn new(slots: usize) -> Self {
-        let limits =
-            BoardLimits { agents: slots, slots, stop_grace: NO_GRACE, drain_grace: NO_GRACE };
+        // The backlog keeps the queue on the board short, and jobs that are taken up pass it.
+        let limits = BoardLimits {
+            agents: slots,
+            slots,
+            queue: None,
+            stop_grace: NO_GRACE,
+            drain_grace: NO_GRACE,
+        };
         Self {
             board: Board::new(limits),
             jobs: BTreeMap::new(),
@@ -178,6 +185,7 @@ impl JobBoard {
         }
         let number = self.next_job;
         self.next_job += 1;
+        job.runner.wait_for_slot();
         self.jobs.insert(number, job);
         self.backlog.insert(number);
         Some(number)
@@ -222,6 +230,7 @@ impl JobBoard {
         now: Moment,
     ) -> Option<QueuedJob> {
         let job = self.jobs.remove(&number)?;
+        job.runner.end_wait();
         self.backlog.remove(&number);
         if let Some(command) = job.command {
             self.commands.remove(&command);

@@ -16,7 +16,12 @@ const DEADLINE: Duration = Duration::from_mins(2);
 fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
     let session = SessionId::new("0198b5a0-0000-7000-8000-000000000001").unwrap();
     let task = TaskId::new(format!("task-{number}")).unwrap();
-    let work = ShellWork { text: "true".to_owned(), shell: None, variables: Vec::new() };
+    let work = ShellWork {
+        text: "true".to_owned(),
+        shell: None,
+        variables: Vec::new(),
+        files: Vec::new(),
+    };
     JobSpec {
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),

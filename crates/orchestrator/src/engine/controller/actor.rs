@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_folder::best_effort;
-use coven_model::event::JobTimer;
 use coven_model::{Timestamp, WorkflowStatus};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
@@ -21,8 +20,8 @@ use super::{SessionContext, SessionRequest, SessionStart};
 use crate::engine::executor::WorkflowExecutor;
 use crate::event::FeedEvent;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
-use crate::state::WorkflowSession;
 use crate::state::blocking::blocking;
+use crate::state::{StorageProblems, WorkflowSession};
 
 /// How long a session that is over, and that has subscribers, waits before it looks again whether
 /// it may leave the memory.
@@ -42,10 +41,14 @@ pub(super) struct SessionActor {
     waiting: VecDeque<SessionRequest>,
     /// The request to close, which is answered though something is not written down.
     closing: Option<oneshot::Sender<()>>,
+    /// The end of the run is being recorded because a person wants it.
+    is_cancelling: bool,
+    /// The request whose input is being taken in.
+    unanswered: Option<oneshot::Sender<Result<(), RefusalReason>>>,
     jobs: SessionJobs,
     /// What is to happen, by when: so much time from when that was said. The clock may be set
     /// meanwhile, and then it still happens when that time has passed.
-    timers: BTreeMap<(Instant, u64), (Timestamp, JobTimer)>,
+    timers: BTreeMap<(Instant, u64), (Timestamp, SessionInput)>,
     next_timer: u64,
     /// When the readable view was last written, or tried to be.
     view_written: Option<Instant>,
@@ -61,7 +64,7 @@ pub(super) struct SessionActor {
     leaves: Instant,
     snapshot: watch::Sender<Arc<SessionSnapshot>>,
     /// Why nothing can be written down at the moment.
-    storage_problem: watch::Sender<Option<String>>,
+    storage_problem: watch::Sender<StorageProblems>,
     /// Dropped last: when it closes, nothing holds the session any more.
     settled: watch::Sender<WorkflowStatus>,
 }
@@ -73,7 +76,7 @@ pub(super) struct ActorChannels {
     pub(super) events: broadcast::Sender<FeedEvent>,
     pub(super) snapshot: watch::Sender<Arc<SessionSnapshot>>,
     pub(super) settled: watch::Sender<WorkflowStatus>,
-    pub(super) storage_problem: watch::Sender<Option<String>>,
+    pub(super) storage_problem: watch::Sender<StorageProblems>,
 }
 
 impl SessionActor {
@@ -94,6 +97,8 @@ impl SessionActor {
             mailbox,
             waiting: VecDeque::new(),
             closing: None,
+            is_cancelling: false,
+            unanswered: None,
             jobs: SessionJobs::new(live, reports),
             timers: BTreeMap::new(),
             next_timer: 0,
@@ -247,8 +252,15 @@ impl SessionActor {
                     return;
                 }
                 let admitted = self.session.state().admits(&input);
-                if admitted.is_err() || self.happen(*input).await {
+                if admitted.is_err() {
                     answer(reply, admitted);
+                    return;
+                }
+                self.unanswered = Some(reply);
+                let happened = self.happen(*input).await;
+                let reply = self.unanswered.take().filter(|_| happened);
+                if let Some(reply) = reply {
+                    answer(reply, Ok(()));
                 }
             }
             SessionRequest::SetCaller(env) => {
@@ -285,10 +297,10 @@ impl SessionActor {
     async fn fire(&mut self) {
         let Some((key, _)) = self.timers.first_key_value() else { return };
         let key = *key;
-        if let Some((due, timer)) = self.timers.remove(&key) {
+        if let Some((due, input)) = self.timers.remove(&key) {
             // It is at least as late as the timer was set to, whatever the clock shows.
             let now = self.now().max(due);
-            self.happen_at(SessionInput::TimerFired(timer), now).await;
+            self.happen_at(input, now).await;
         }
     }
 

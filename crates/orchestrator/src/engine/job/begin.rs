@@ -8,7 +8,9 @@ use std::sync::Arc;
 use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::{Durability, OpenFolder};
 use coven_model::event::{AttemptPlace, JobConfinement};
-use coven_model::{AgentMode, ExitCodes, JobOutcome, JobWork, ProcessEnding, TerminalSize};
+use coven_model::{
+    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
+};
 use coven_runner::{
     AgentRunner, AgentTask, FoundAgent, HeadlessRunner, OkCodes, TaskPlace, finished, past,
 };
@@ -17,7 +19,7 @@ use coven_terminal::screen::{GridSize, Options as ScreenOptions};
 use serde_json::Value;
 
 use super::{JobDetails, PRIVATE_MODE, Runner, failed, file_name};
-use crate::engine::shell::Shell;
+use crate::engine::shell::{Shell, file_variable};
 
 /// The file with the variables of the run, for scripts.
 const VARIABLES_FILE: &str = "variables.json";
@@ -60,6 +62,18 @@ pub(super) enum NotBegun {
     /// The process is gone, and how it ended is not known.
     Lost,
     Ended(Box<JobOutcome>),
+}
+
+/// No variable of a shell can hold a NUL, so the command would get another value.
+fn check_nul(file: &FileVariable) -> std::io::Result<()> {
+    if !file.value.contains('\0') {
+        return Ok(());
+    }
+    Err(std::io::Error::other(format!(
+        "`${{{}}}` holds a NUL character, which no command can be given; read it from the JSON file \
+         that `$COVEN_VARS` names",
+        file.name
+    )))
 }
 
 impl JobDetails {
@@ -181,11 +195,17 @@ impl JobDetails {
         }
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
-        if matches!(self.spec.work, JobWork::Shell(_)) {
+        if let JobWork::Shell(work) = &self.spec.work {
             let text = Value::Object(self.variables.clone()).to_string();
             let inputs = OpenFolder::make_without_links(&self.inputs_folder(), PRIVATE_MODE)?;
             inputs.replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
             env.insert("COVEN_VARS".into(), inputs.path().join(VARIABLES_FILE).into());
+            for file in &work.files {
+                check_nul(file)?;
+                inputs.replace(&file.variable, file.value.as_bytes(), Durability::Cache)?;
+                let path = inputs.path().join(&file.variable);
+                env.insert(file_variable(file).into(), path.into());
+            }
         }
         Ok(TaskPlace {
             domain,

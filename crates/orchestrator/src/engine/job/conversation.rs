@@ -4,7 +4,7 @@
 use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, FileError, OpenFolder};
 use coven_model::{AgentMode, JobOutcome, JobWork, ProcessEnding, TokenUsage};
-use coven_runner::{AgentTask, OkCodes, finished, past};
+use coven_runner::{AgentTask, OkCodes, TypedInputs, finished, past};
 use coven_store::Attempt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -98,6 +98,11 @@ impl JobDetails {
         Ok(TokenUsage::default())
     }
 
+    /// The id of this attempt's conversation, where it was known before it began.
+    pub(super) fn conversation_id(&self) -> Option<String> {
+        Conversation::read(self.attempt.folder()).map(|conversation| conversation.id)
+    }
+
     /// What this attempt's conversation had used up before it.
     pub(super) fn previous(&self) -> TokenUsage {
         let conversation = Conversation::read(self.attempt.folder());
@@ -133,7 +138,7 @@ impl EarlierAttempt {
             // A job that ended unseen has no outcome yet.
             None => self.attempt.spawn().ok()?.is_some() && !self.attempt.is_killed().ok()?,
         };
-        let sent = || !matches!(self.attempt.folder().stat("sent.1"), Ok(None));
+        let sent = || !TypedInputs::read(folder).is_ok_and(|typed| typed.has_no_messages());
         if !died || (self.queued && sent()) {
             return None;
         }

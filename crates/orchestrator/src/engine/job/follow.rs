@@ -6,7 +6,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use coven_adapters::AgentAdapter;
 use coven_folder::best_effort;
 use coven_model::{AgentState, JobOutcome, JobWork};
-use coven_runner::{DeliveryError, RunnerEvent, RunnerSubscription, RunnerUpdate, ShownState};
+use coven_runner::{
+    AgentRunner, DeliveryError, GivenAnswer, RunnerEvent, RunnerSubscription, RunnerUpdate,
+    ShownState,
+};
 use coven_store::Attempt;
 use coven_tape::{TapeEvent as Taped, TapeStream as Taping};
 use coven_workflow::SessionInput;
@@ -14,6 +17,7 @@ use coven_workflow::input::{ObservedQuestion, ScreenObservation};
 use tokio::sync::mpsc;
 
 use super::once::{self, SentMessage};
+use super::written_answer::TurnProgress;
 use super::{JobDetails, JobOrder, Runner, RunningJob, pass_panic_on, tell};
 use crate::engine::answer;
 use crate::event::LiveEvent;
@@ -24,7 +28,7 @@ const SECRET_LOST: &str =
     "Coven ended before the secret was typed, and secrets are kept nowhere; type it again";
 
 /// How much of a script's output becomes a value.
-const MAX_OUTPUT_BYTES: u64 = 16 << 20;
+const MAX_OUTPUT_BYTES: usize = 16 << 20;
 
 /// How long the end of a turn waits for the report of what began it, which is only a task switch
 /// away.
@@ -36,6 +40,7 @@ impl RunningJob {
         runner: Runner,
         adapter: &Arc<dyn AgentAdapter>,
         orders: &mut mpsc::Receiver<JobOrder>,
+        early: Vec<JobOrder>,
     ) {
         let mut events = match &runner {
             Runner::Agent(agent) => agent.subscribe(),
@@ -43,15 +48,18 @@ impl RunningJob {
         };
         self.runner.set(Some(runner.clone()));
         self.tell(SessionInput::Started(self.id())).await;
+        for order in early {
+            self.obey(order, &runner, adapter).await;
+        }
         loop {
             tokio::select! {
                 update = next(&mut events) => match update {
                     Some(RunnerEvent::Done(outcome)) => {
                         let details = self.details.clone();
-                        let settle = move || details.settle(details.with_output(*outcome));
-                        let outcome = blocking(settle).await;
+                        let complete = move || details.complete(details.with_output(*outcome));
+                        let outcome = blocking(complete).await;
                         self.log.finish().await;
-                        self.ended(outcome).await;
+                        self.end_with(outcome, orders).await;
                         break;
                     }
                     Some(event) => self.happened(event, &runner, adapter).await,
@@ -91,7 +99,10 @@ impl RunningJob {
                 match state {
                     // It works until it ends, and its output says how.
                     _ if matches!(runner, Runner::Headless(_)) => {}
-                    AgentState::Working => self.observed(ScreenObservation::Working).await,
+                    AgentState::Working => {
+                        self.turn.worked = true;
+                        self.observed(ScreenObservation::Working).await;
+                    }
                     AgentState::Idle | AgentState::Error => {
                         self.observed(ScreenObservation::Idle { worked: false, output: None })
                             .await;
@@ -109,10 +120,7 @@ impl RunningJob {
                     return;
                 }
                 let output = match runner {
-                    Runner::Agent(agent) => agent
-                        .view()
-                        .await
-                        .map(|view| self.details.redactor.clean(&view.snapshot.text())),
+                    Runner::Agent(agent) => self.turn_output(agent, adapter).await,
                     Runner::Headless(_) => None,
                 };
                 self.observed(ScreenObservation::Idle { worked: true, output }).await;
@@ -144,6 +152,20 @@ impl RunningJob {
             }
             _ => {}
         }
+    }
+
+    /// What the turn that is over comes to.
+    async fn turn_output(
+        &mut self,
+        agent: &AgentRunner,
+        adapter: &Arc<dyn AgentAdapter>,
+    ) -> Option<String> {
+        let after = self.turn.read.clone().filter(|_| self.turn.worked);
+        let output = self.details.turn_output(agent, adapter, after).await?;
+        if output.place.is_some() {
+            self.turn = TurnProgress { read: output.place, worked: false };
+        }
+        Some(output.text)
     }
 
     /// Tells again what the agent shows, as if it were seen for the first time.
@@ -210,13 +232,19 @@ impl RunningJob {
                 let agent = agent.clone();
                 let intervention = answer.intervention.clone();
                 let secret = self.details.executor.shared.secrets.take(&intervention);
+                let folder = self.details.attempt.path().to_owned();
+                let earlier = self.earlier_inputs.clone();
                 self.sending.spawn(async move {
                     let Some(action) = answer::action(&answer.decision, secret) else {
                         let reason = SECRET_LOST.to_owned();
                         let input = SessionInput::Stale { intervention, reason, pressed: false };
                         return tell(&reports, input).await;
                     };
-                    let input = match agent.answer(answer.digest.clone(), action).await {
+                    let name = intervention.to_string();
+                    let typed = earlier.read(&folder).await.answer(&name);
+                    let (digest, name) = (answer.digest.clone(), Some(name));
+                    let given = GivenAnswer { digest, action, name, typed };
+                    let input = match agent.give(given).await {
                         Ok(()) => SessionInput::Answered { intervention, seen },
                         Err(error) => {
                             let (reason, pressed) = (error.to_string(), error.was_pressed());
@@ -234,9 +262,10 @@ impl RunningJob {
                 }
                 let folder = self.details.attempt.path().to_owned();
                 let (agent, adapter) = (agent.clone(), adapter.clone());
-                let redactor = self.details.redactor.clone();
+                let details = self.details.clone();
+                let earlier = self.earlier_inputs.clone();
                 self.sending.spawn(async move {
-                    let sent = once::send(&agent, &folder, text).await;
+                    let sent = once::send(&agent, earlier.read(&folder).await, text).await;
                     if let SentMessage::Not(error) = &sent {
                         // That it has ended is told by itself.
                         if *error != DeliveryError::Ended {
@@ -252,8 +281,8 @@ impl RunningJob {
                     if sent == SentMessage::Before && once::is_over(&agent, &adapter, &folder).await
                     {
                         // It was told of the end of this turn before it knew of the text.
-                        let output = agent.view().await;
-                        let output = output.map(|view| redactor.clean(&view.snapshot.text()));
+                        let output = details.turn_output(&agent, &adapter, None).await;
+                        let output = output.map(|output| output.text);
                         let what = ScreenObservation::Idle { worked: true, output };
                         tell(&reports, SessionInput::Observed { job, seen: micros(), what }).await;
                     }
@@ -269,7 +298,12 @@ impl JobDetails {
     /// A command's output is all it printed, which is on its tape.
     pub(super) fn with_output(&self, mut outcome: JobOutcome) -> JobOutcome {
         if matches!(self.spec.work, JobWork::Shell(_)) {
-            let (output, errors) = printed(&self.attempt);
+            let PrintedText { output, errors, omitted } = printed(&self.attempt);
+            outcome.omitted = omitted;
+            if outcome.ok {
+                // What was read while it ran may have been cut earlier than this.
+                outcome.reason = outcome.ending.to_string();
+            }
             if !outcome.ok && !errors.trim().is_empty() {
                 let last = errors.trim_end().lines().rev().take(3).collect::<Vec<_>>();
                 let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
@@ -291,25 +325,39 @@ async fn next(events: &mut RunnerSubscription) -> Option<RunnerEvent> {
     }
 }
 
-/// Everything a command printed, output and errors apart, up to the limit.
-fn printed(attempt: &Attempt) -> (String, String) {
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
+/// What a command printed, output and errors apart.
+struct PrintedText {
+    output: String,
+    errors: String,
+    /// How many bytes of the output are missing: beyond the limit, or lost on a full disk.
+    omitted: u64,
+}
+
+/// Everything a command printed, up to the limit.
+fn printed(attempt: &Attempt) -> PrintedText {
+    let (mut output, mut errors, mut omitted) = (Vec::new(), Vec::new(), 0);
     if let Ok(reader) = attempt.tape() {
         for record in reader.records(0) {
             let Ok(record) = record else { break };
-            if record.offset > MAX_OUTPUT_BYTES {
-                break;
+            // What the tape had no room for may have been output.
+            if let Taped::Gap(gap) = &record.event {
+                omitted += gap.len;
             }
             if let Taped::Output { stream, bytes } = record.event {
-                match stream {
-                    Taping::Out => output.extend(bytes),
-                    Taping::Err => errors.extend(bytes),
+                let kept = match stream {
+                    Taping::Out => &mut output,
+                    Taping::Err => &mut errors,
+                };
+                let fits = bytes.len().min(MAX_OUTPUT_BYTES - kept.len());
+                kept.extend(&bytes[..fits]);
+                if stream == Taping::Out {
+                    omitted += (bytes.len() - fits) as u64;
                 }
             }
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (text(output), text(errors))
+    PrintedText { output: text(output), errors: text(errors), omitted }
 }
 
 fn micros() -> u64 {

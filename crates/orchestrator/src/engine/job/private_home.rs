@@ -32,6 +32,9 @@ const MAX_CREDENTIAL_BYTES: u64 = 256 * 1024;
 const XDG_VARIABLES: [&str; 4] =
     ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"];
 
+/// What they stand for in a home.
+const XDG_FOLDERS: [&str; 4] = [".config/", ".local/share/", ".local/state/", ".cache/"];
+
 /// A private home, and which variables would lead out of it.
 pub(super) struct PrivateHome {
     pub(super) path: PathBuf,
@@ -103,15 +106,36 @@ impl JobDetails {
     /// Where a file of the user lies: in their home, or where a variable says.
     pub(super) fn user_file(&self, state: &StateFiles, name: &str) -> Option<PathBuf> {
         let env = &self.executor.env;
-        let moved = state.env.keys().find_map(|variable| env.get(OsStr::new(variable)));
-        if let (Some(folder), Some(first)) = (moved, state.write.first())
-            && let Some(rest) = name.strip_prefix(first.as_str())
-        {
-            return Some(Path::new(folder).join(rest.trim_start_matches('/')));
-        }
-        let home = env.get(OsStr::new("HOME"))?;
-        Some(Path::new(home).join(inside(name)?))
+        file_in_home(state, name, |variable| Some(env.get(OsStr::new(variable))?.as_os_str()))
     }
+
+    /// Where a file lies in the home that the job has for itself, if it has one.
+    pub(super) fn private_file(&self, adapter: &dyn AgentAdapter, name: &str) -> Option<PathBuf> {
+        let home = self.attempt.path().join(SCRATCH_FOLDER).join(HOME_FOLDER);
+        let inside = inside(name)?;
+        self.has_private_home(adapter).then(|| home.join(inside))
+    }
+}
+
+/// Where a file of a program lies: in the home that the variables name, or where one says that its
+/// files lie instead.
+pub(super) fn file_in_home<'a>(
+    state: &StateFiles,
+    name: &str,
+    variable: impl Fn(&str) -> Option<&'a OsStr>,
+) -> Option<PathBuf> {
+    let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let inside = inside(name)?;
+    let moved = state.env.keys().find_map(|name| variable(name));
+    if let (Some(folder), Some(first)) = (moved, state.write.first())
+        && let Some(rest) = name.strip_prefix(first.as_str())
+    {
+        return Some(Path::new(folder).join(rest.trim_start_matches('/')));
+    }
+    let moved = XDG_VARIABLES.iter().zip(XDG_FOLDERS).find_map(|(name, folder)| {
+        Some(Path::new(variable(name)?).join(inside.strip_prefix(folder)?))
+    });
+    moved.or_else(|| Some(Path::new(variable("HOME")?).join(inside)))
 }
 
 /// The path of a file in a home. Only such files are copied, and only by plain names.

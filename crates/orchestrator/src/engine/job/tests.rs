@@ -11,9 +11,12 @@ use coven_runtime::domain::{
 };
 use coven_runtime::{LocalDomain, processes};
 use coven_terminal::screen::GridSize;
+use tokio::sync::{broadcast, watch};
 
 use super::*;
+use crate::feed::Feed;
 use crate::options::Options;
+use crate::state::Clock;
 
 /// Longer than anything here takes on a loaded machine.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -95,7 +98,12 @@ fn spec(mistake: Mistake) -> JobSpec {
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),
         name: "name".to_owned(),
-        work: JobWork::Shell(ShellWork { text, shell: None, variables: Vec::new() }),
+        work: JobWork::Shell(ShellWork {
+            text,
+            shell: None,
+            variables: Vec::new(),
+            files: Vec::new(),
+        }),
         cwd: None,
         env: std::collections::BTreeMap::new(),
         timeout: None,
@@ -125,6 +133,7 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         feed: Feed::in_memory(),
         events: events.downgrade(),
         clock: Clock::system(),
+        storage_problem: watch::Sender::new(crate::state::StorageProblems::default()),
     };
     let folders = JobFolders {
         attempt: Ok(attempt.clone()),

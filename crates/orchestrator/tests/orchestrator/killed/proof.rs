@@ -145,8 +145,10 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// What each agent says it was told.
 fn prompts(folder: &Path, plain: impl Fn(&str) -> String) -> Vec<Vec<String>> {
-    let files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    // Beside each stands what was said, which a process that is killed has not written whole.
+    let files = files.filter(|path| path.extension().is_none_or(|kind| kind != "jsonl"));
+    let files: Vec<PathBuf> = files.collect();
     let mut all: Vec<Vec<String>> = files
         .iter()
         .map(|file| {

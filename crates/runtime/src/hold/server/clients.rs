@@ -13,12 +13,14 @@ use coven_terminal::screen::GridSize;
 use rustix::event::PollFlags;
 
 use super::super::folder::{HolderExit, HolderFolder};
-use super::super::protocol::{ToClient, ToHolder, VERSION};
+use super::super::protocol::{
+    FOLLOWED_MARK, INPUT_STATE_VERSION, LEFT_MARK, ToClient, ToHolder, VERSION,
+};
 use super::super::registry::HolderRegistry;
 use super::super::secret::HolderSecret;
 use super::HoldError;
 use super::job::HeldJob;
-use crate::domain::PaneStream;
+use crate::domain::{InputMode, PaneStream};
 use crate::lineage::{Lineage, lineage_among};
 use crate::machine;
 use crate::processes::Identity;
@@ -29,6 +31,9 @@ const MAX_CLIENTS: usize = 16;
 /// Refused clients that are noted on the tape. Others go unnoted, so that nobody fills it.
 const MAX_NOTED_REFUSALS: u32 = 100;
 
+/// Clients that are noted on the tape when they come and go, for the same reason.
+const MAX_NOTED_CLIENTS: u32 = 10_000;
+
 /// Bytes of a request that may lie about unread: one frame.
 const MAX_RECEIVED: usize = super::super::protocol::MAX_BODY + 16;
 
@@ -37,6 +42,8 @@ pub(super) struct Clients {
     gate: ClientGate,
     /// How many clients were refused.
     refused: u32,
+    /// How many clients have followed the job.
+    followers: u32,
     connected: Vec<HoldClient>,
     exit: Option<Vec<u8>>,
 }
@@ -103,8 +110,12 @@ struct HoldClient {
     received: Vec<u8>,
     /// A frame of which a part was sent.
     unsent: Vec<u8>,
+    /// Whether it was counted among those that follow the job.
+    follows: bool,
     /// Where its copy ends, once it has said so.
     cursor: Option<u64>,
+    /// The version it speaks; 0 until it has said so.
+    version: u32,
     told: bool,
     gone: bool,
 }
@@ -116,7 +127,7 @@ impl Clients {
             .listen()
             .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
             .map_err(HoldError::io("listening"))?;
-        Ok(Self { listener, gate, refused: 0, connected: Vec::new(), exit: None })
+        Ok(Self { listener, gate, refused: 0, followers: 0, connected: Vec::new(), exit: None })
     }
 
     /// Takes the socket away.
@@ -146,6 +157,13 @@ impl Clients {
                 client.send_data(offset, stream, bytes);
                 client.cursor = Some(offset + bytes.len() as u64);
             }
+        }
+    }
+
+    /// Tells everyone who understands it what the terminal does with what is typed.
+    pub(super) fn tell_input_mode(&mut self, mode: InputMode) {
+        for client in self.connected.iter_mut().filter(|client| client.knows_input()) {
+            ToClient::InputMode(mode).encode(&mut client.unsent);
         }
     }
 
@@ -182,7 +200,26 @@ impl Clients {
             }
             client.flush();
         }
+        self.note_followers(job);
         self.connected.retain(|client| !client.gone);
+    }
+
+    /// Says on the tape who stopped following a job that goes on, and who follows it after the
+    /// first, so that an audit knows when there was no daemon.
+    fn note_followers(&mut self, job: &mut HeldJob) {
+        for client in self.connected.iter_mut().filter(|client| client.cursor.is_some()) {
+            let is_noted = self.exit.is_none() && self.followers < MAX_NOTED_CLIENTS;
+            if !client.follows {
+                client.follows = true;
+                self.followers = self.followers.saturating_add(1);
+                if is_noted && self.followers > 1 {
+                    job.mark(format!("{FOLLOWED_MARK} {}", client.name.shown).as_bytes());
+                }
+            }
+            if is_noted && client.gone {
+                job.mark(format!("{LEFT_MARK} {}", client.name.shown).as_bytes());
+            }
+        }
     }
 
     fn accept(&mut self, job: &mut HeldJob) {
@@ -203,7 +240,9 @@ impl Clients {
                     noted: false,
                     received: Vec::new(),
                     unsent: Vec::new(),
+                    follows: false,
                     cursor: None,
+                    version: 0,
                     told: false,
                     gone: false,
                 });
@@ -213,6 +252,10 @@ impl Clients {
 }
 
 impl HoldClient {
+    fn knows_input(&self) -> bool {
+        self.version >= INPUT_STATE_VERSION
+    }
+
     fn has_news(&self, end: u64, ended: bool) -> bool {
         !self.unsent.is_empty()
             || self.cursor.is_some_and(|cursor| cursor < end || (ended && !self.told))
@@ -255,11 +298,19 @@ impl HoldClient {
                         break;
                     }
                     match frame {
-                        ToHolder::Hello { version: _, offset, secret: _ } => {
+                        ToHolder::Hello { version, offset, secret: _ } => {
                             let end = job.end();
                             let hello = ToClient::Hello { version: VERSION, first: 0, end };
                             hello.encode(&mut self.unsent);
                             self.cursor = Some(offset.min(end));
+                            self.version = version;
+                            if let Some(mode) = job.input_mode().filter(|_| self.knows_input()) {
+                                ToClient::InputMode(mode).encode(&mut self.unsent);
+                            }
+                        }
+                        ToHolder::DiscardUnread { at_least } => {
+                            let taken = job.discard_unread(at_least);
+                            ToClient::DiscardResult(taken).encode(&mut self.unsent);
                         }
                         ToHolder::Input(bytes) => {
                             note_sender(&self.name, &mut self.noted, job);

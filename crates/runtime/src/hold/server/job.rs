@@ -12,11 +12,12 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitStatus};
 
 use super::super::folder::HolderExit;
+use super::super::protocol::{DISCARDED_MARK, INPUT_MODE_MARK};
 use super::clients::Clients;
 use super::secrets::{self, TypedSecrets};
 use super::snapper::Snapper;
 use crate::cgroup::JobCgroup;
-use crate::domain::{Connection, ExitStatus, PaneStream};
+use crate::domain::{Connection, DiscardResult, ExitStatus, InputMode, PaneStream};
 use crate::launch::{LaunchStreams, Launched, set_size};
 use crate::machine;
 use crate::processes::{self, Identity, RemnantProcess, TreeEnding};
@@ -33,6 +34,15 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often it is tried to declare what the tape could not take.
 const DECLARE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long after its last output the mode of the input is looked at once more.
+const INPUT_MODE_DELAY: Duration = Duration::from_millis(50);
+
+/// How often it is looked at while a line is hidden.
+const HIDDEN_LINE_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Changes of the mode of the input that are noted on the tape, so that nobody fills it.
+const MAX_NOTED_MODES: u32 = 100_000;
 
 /// Input that the process has not taken yet. While there is more, clients are not read.
 pub(super) const MAX_INPUT: usize = 256 * 1024;
@@ -68,6 +78,11 @@ pub(super) struct HeldJob {
     over: bool,
     buffer: Vec<u8>,
     snapper: Snapper,
+    input_mode: Option<InputMode>,
+    /// When the mode of the input is looked at again.
+    mode_at: Option<Instant>,
+    /// How many of its changes are on the tape.
+    noted_modes: u32,
 }
 
 impl HeldJob {
@@ -104,7 +119,51 @@ impl HeldJob {
             over: false,
             buffer: vec![0; READ_BYTES],
             snapper,
+            input_mode: None,
+            mode_at: Some(Instant::now()),
+            noted_modes: 0,
         }
+    }
+
+    /// What the terminal does with what is typed, as it was last seen.
+    pub(super) fn input_mode(&self) -> Option<InputMode> {
+        self.input_mode
+    }
+
+    /// Looks what the terminal does with what is typed. Programs change that without a word, right
+    /// before or after they print what they ask.
+    fn notice_input_mode(&mut self, now: Instant, clients: &mut Clients) {
+        if self.mode_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.mode_at = None;
+        let mode = self.streams.input_mode();
+        if let Some(mode) = mode.filter(|_| mode != self.input_mode) {
+            let before = self.input_mode.replace(mode).map(InputMode::as_str);
+            clients.tell_input_mode(mode);
+            if before != Some(mode.as_str()) && self.noted_modes < MAX_NOTED_MODES {
+                self.noted_modes += 1;
+                self.mark(format!("{INPUT_MODE_MARK} {}", mode.as_str()).as_bytes());
+            }
+        }
+        // A program that has read its hidden line may say nothing about it.
+        if mode.is_some_and(InputMode::hides_line) {
+            self.mode_at = Some(now + HIDDEN_LINE_INTERVAL);
+        }
+    }
+
+    /// Throws away what the process has not read, if that is at least so many bytes.
+    pub(super) fn discard_unread(&mut self, at_least: u32) -> DiscardResult {
+        // What did not even fit into the terminal counts as well.
+        let queued = u32::try_from(self.input.len()).unwrap_or(u32::MAX);
+        let in_terminal = self.streams.discard_unread(at_least.saturating_sub(queued));
+        let mut taken = in_terminal.unwrap_or(DiscardResult { unread: 0, discarded: false });
+        taken.unread = taken.unread.saturating_add(queued);
+        if taken.discarded {
+            self.input.clear();
+            self.mark(format!("{DISCARDED_MARK} {}", taken.unread).as_bytes());
+        }
+        taken
     }
 
     pub(super) fn set_cgroup(&mut self, cgroup: Option<JobCgroup>) {
@@ -141,7 +200,7 @@ impl HeldJob {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.ask_at, self.force_at, self.declare_at].into_iter().flatten().min()
+        [self.ask_at, self.force_at, self.declare_at, self.mode_at].into_iter().flatten().min()
     }
 
     /// Says on the tape what was lost as soon as the disk takes it, also if nothing is printed then.
@@ -235,7 +294,15 @@ impl HeldJob {
     /// Reads, writes, and sees whether it is over.
     pub(super) fn advance(&mut self, now: Instant, clients: &mut Clients) {
         self.write_input();
+        let end = self.tape.end();
         let more = self.read_output(clients);
+        if self.tape.end() != end {
+            // Now, and again when the program has had the time for a call.
+            self.mode_at = Some(now);
+            self.notice_input_mode(now, clients);
+            self.mode_at = Some(now + INPUT_MODE_DELAY);
+        }
+        self.notice_input_mode(now, clients);
         self.snapper.output_reached(self.tape.end());
         self.declare_loss(now);
         if self.force_at.is_some_and(|at| at <= now) {
@@ -291,6 +358,7 @@ impl HeldJob {
         best_effort("record input", self.tape.input(time, bytes));
         self.input.extend(bytes);
         self.write_input();
+        self.mode_at = Some(Instant::now() + INPUT_MODE_DELAY);
     }
 
     /// Input of which only the length is recorded.

@@ -1,8 +1,10 @@
 //! Commands that run already when they come to the board, because an earlier process started them.
 
+use std::collections::BTreeSet;
+
 use super::{BegunExecution, Board, CommandState};
 use crate::agent::AgentId;
-use crate::command::CommandId;
+use crate::command::{Capability, CommandId};
 use crate::execution::{Execution, ExecutionState};
 use crate::scheduler::{IllegalTransition, Rule};
 
@@ -32,20 +34,20 @@ impl Board {
                 IllegalTransition::NotApproved(command),
             )?;
             board.require_dependencies(command)?;
-            let (place, capability) = (entry.place, entry.capability.clone());
+            let (place, capabilities) = (entry.place, entry.capabilities.clone());
 
             board.waiting.remove(&place);
-            let agent = assigned.or_else(|| board.idle_agent(&capability));
-            let agent = agent.unwrap_or_else(|| board.insert_agent(&[capability], true));
+            let agent = assigned.or_else(|| board.idle_agent(&capabilities));
+            let agent = agent.unwrap_or_else(|| board.insert_agent(capabilities, true));
             let slot = board.unused_slot();
             let state = ExecutionState::Running;
             board.execute(Execution { command, agent, slot, state, adopted: true })
         })
     }
 
-    fn idle_agent(&self, capability: &crate::command::Capability) -> Option<AgentId> {
+    fn idle_agent(&self, capabilities: &BTreeSet<Capability>) -> Option<AgentId> {
         let mut agents = self.agents.iter();
-        let found = agents.find(|(_, agent)| agent.is_idle() && agent.can(capability));
+        let found = agents.find(|(_, agent)| agent.is_idle() && agent.can_all(capabilities));
         found.map(|(id, _)| *id)
     }
 }
@@ -67,13 +69,14 @@ mod tests {
     /// A board with one slot, one agent and as many queued commands.
     fn board(commands: u64) -> Board {
         let grace = Duration::from_secs(1);
-        let limits = BoardLimits { agents: 1, slots: 1, stop_grace: grace, drain_grace: grace };
+        let limits =
+            BoardLimits { agents: 1, slots: 1, queue: None, stop_grace: grace, drain_grace: grace };
         let mut board = Board::new(limits);
         board.add_agent(&[Capability::Shell]).unwrap();
         for id in (0..commands).map(CommandId) {
             let approval = Permission::Granted { by: "a".to_owned(), reason: "b".to_owned() };
-            let capability = Capability::Shell;
-            let ticket = CommandTicket { id, capability, dependencies: Vec::new(), approval };
+            let capabilities = [Capability::Shell].into();
+            let ticket = CommandTicket { id, capabilities, dependencies: Vec::new(), approval };
             board.queue(&ticket, NOW).unwrap();
         }
         board

@@ -27,14 +27,17 @@ impl Board {
             if permanent >= board.limits.agents {
                 return Err(IllegalTransition::TooManyAgents(board.limits.agents));
             }
-            Ok(board.insert_agent(capabilities, false))
+            Ok(board.insert_agent(capabilities.iter().cloned().collect(), false))
         })
     }
 
-    pub(super) fn insert_agent(&mut self, capabilities: &[Capability], temporary: bool) -> AgentId {
+    pub(super) fn insert_agent(
+        &mut self,
+        capabilities: BTreeSet<Capability>,
+        temporary: bool,
+    ) -> AgentId {
         let id = AgentId(self.next_agent);
         self.next_agent += 1;
-        let capabilities = capabilities.iter().cloned().collect::<BTreeSet<_>>();
         self.agents.insert(id, AgentRecord { capabilities, state: AgentState::Idle, temporary });
         id
     }
@@ -54,7 +57,8 @@ impl Board {
     }
 
     /// Takes a command in and asks for its approval. It ends at once if a command it depends on
-    /// has failed already.
+    /// has failed already. A full queue takes nothing in until a command in it is given to an
+    /// agent or ends.
     pub fn queue(
         &mut self,
         ticket: &CommandTicket,
@@ -69,12 +73,16 @@ impl Board {
             if let Some(&dependency) = ticket.dependencies.iter().find(missing) {
                 return Err(IllegalTransition::NoSuchDependency { command: id, dependency });
             }
+            let limit = board.limits.queue.unwrap_or(usize::MAX);
+            let has_room = board.waiting.len() < limit;
+            let full = IllegalTransition::QueueFull { command: id, limit };
+            board.rules.require(Rule::QueueIsBounded, has_room, full)?;
             let approval = board.ask(ticket, now)?;
             let place = board.next_place;
             board.next_place += 1;
             board.waiting.insert(place, id);
             let entry = BoardEntry {
-                capability: ticket.capability.clone(),
+                capabilities: ticket.capabilities.clone(),
                 dependencies: ticket.dependencies.clone(),
                 approval,
                 place,

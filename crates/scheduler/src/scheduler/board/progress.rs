@@ -7,7 +7,9 @@ use super::{AgentAssignment, Board, BoardEffect, CommandState, DueDeadline};
 use crate::agent::{AgentId, AgentState};
 use crate::clock::Moment;
 use crate::command::CommandId;
-use crate::execution::{Execution, ExecutionFailure, ExecutionId, ExecutionState, StopCause};
+use crate::execution::{
+    Execution, ExecutionFailure, ExecutionId, ExecutionOutcome, ExecutionState, StopCause,
+};
 use crate::scheduler::{IllegalTransition, Rule};
 use crate::slot::SlotId;
 
@@ -31,7 +33,7 @@ impl Board {
             if entry.state != CommandState::Queued || !self.dependencies_succeeded(command) {
                 return None;
             }
-            let (&agent, _) = idle().find(|(_, agent)| agent.can(&entry.capability))?;
+            let (&agent, _) = idle().find(|(_, agent)| agent.can_all(&entry.capabilities))?;
             Some(AgentAssignment { command, agent })
         })
     }
@@ -57,14 +59,17 @@ impl Board {
             let entry =
                 board.commands.get(&command).ok_or(IllegalTransition::NoSuchCommand(command))?;
             let taker = board.agents.get(&agent).ok_or(IllegalTransition::NoSuchAgent(agent))?;
-            let (unapproved, assigned, over) = match entry.state {
-                CommandState::AwaitingApproval => (true, false, false),
-                CommandState::Queued => (false, false, false),
-                CommandState::Assigned { .. } => (false, true, false),
+            let (unapproved, assigned, over) = match &entry.state {
+                CommandState::AwaitingApproval => (true, false, None),
+                CommandState::Queued => (false, false, None),
+                CommandState::Assigned { .. } => (false, true, None),
                 CommandState::Executing { .. } => {
                     return Err(IllegalTransition::AlreadyBegun(command));
                 }
-                CommandState::Ended { .. } => (false, false, true),
+                CommandState::Ended { outcome: ExecutionOutcome::Failed(_), .. } => {
+                    (false, false, Some(Rule::FailedIsOver))
+                }
+                CommandState::Ended { .. } => (false, false, Some(Rule::EndedIsOver)),
             };
             rules.require(
                 Rule::ApprovedFirst,
@@ -76,15 +81,17 @@ impl Board {
                 !assigned,
                 IllegalTransition::AlreadyAssigned(command),
             )?;
-            rules.require(Rule::EndedIsOver, !over, IllegalTransition::AlreadyBegun(command))?;
+            if let Some(rule) = over {
+                rules.require(rule, false, IllegalTransition::AlreadyBegun(command))?;
+            }
             board.require_dependencies(command)?;
             if !taker.is_idle() {
                 return Err(IllegalTransition::AgentBusy(agent));
             }
-            let capability = entry.capability.clone();
-            let able = taker.can(&capability);
-            let not_able = IllegalTransition::NotCapable { agent, command, capability };
-            rules.require(Rule::CapableOnly, able, not_able)?;
+            if let Some(capability) = taker.first_missing(&entry.capabilities).cloned() {
+                let not_able = IllegalTransition::NotCapable { agent, command, capability };
+                rules.require(Rule::CapableOnly, false, not_able)?;
+            }
 
             let place = entry.place;
             board.waiting.remove(&place);

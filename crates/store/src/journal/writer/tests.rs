@@ -84,7 +84,7 @@ fn a_write_that_cannot_be_taken_back_ends_writing_until_the_journal_is_opened_ag
         assert!(matches!(error, AppendError::Lost { seq: 2, .. }), "{error}");
         let error = journal.append(FACT_TIME, &[fact("refused")]).unwrap_err();
         assert!(matches!(error, AppendError::Poisoned { .. }), "{error}");
-        assert!(error.to_string().contains("open the session again"), "{error}");
+        assert!(error.to_string().contains("until it could be read anew"), "{error}");
         drop(journal);
         let mut journal = Journal::open(&place.folder(), &id(), &key()).unwrap();
         assert_eq!(journal.cut().map_or(0, |cut| cut.bytes), room as u64);
@@ -106,8 +106,8 @@ fn after_a_failed_sync_nothing_is_pretended() {
         error.to_string(),
         format!(
             "fact 2 was not recorded, and what the disk has now is not known: cannot sync {}: the \
-             disk reports an error; check it before anything else. Open the session again once the \
-             disk works; every fact before this one is there",
+             disk reports an error; check it before anything else. The journal is read anew before \
+             anything more is recorded",
             place.file().display()
         )
     );
@@ -137,7 +137,9 @@ fn a_journal_in_doubt_is_mended_once_the_disk_works_again() {
         faulty::set_room(None, true);
         assert!(journal.mend(&id()).is_err(), "what is there cannot be synced");
         faulty::set_sync(None);
+        let forgotten = faulty::forgotten();
         journal.mend(&id()).unwrap();
+        assert_eq!(faulty::forgotten(), forgotten + 1, "it is read from the disk");
         assert_eq!(journal.append(FACT_TIME, &[fact("after")]).unwrap().start, journal.last());
     }
     assert_eq!(place.texts(), ["before", "after", "after", "after"]);

@@ -362,6 +362,22 @@ fn whoever_says_no_may_say_why_and_it_is_told_once_when_the_agent_is_idle() {
 }
 
 #[test]
+fn reasons_of_several_denials_are_one_line_and_each_is_said_once() {
+    let mut told = queue(&["one"], false, true);
+    for (number, reason) in [(1, "use git rm"), (2, "use git rm"), (3, "leave dist alone")] {
+        told.tell(asks("a", 1, number * 2, &format!("Allow {number}?")));
+        told.tell(no(number, reason));
+        let intervention = intervention(number);
+        told.tell(SessionInput::Answered { intervention, seen: number * 2 + 1 });
+    }
+    let (_, commands) = told.tell(idle("a", 1, 9, true));
+    assert_eq!(sends(&commands), [(1, "use git rm leave dist alone".to_owned())]);
+    told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 10 });
+    let (_, commands) = told.tell(idle("a", 1, 11, true));
+    assert_eq!(sends(&commands), [(2, "one".to_owned())]);
+}
+
+#[test]
 fn a_no_keeps_a_turn_from_being_the_last_one_and_a_late_no_says_nothing() {
     let begin = || {
         let steps = vec![step("do", StepAction::Agent { agent: interactive("go") })];
@@ -433,4 +449,22 @@ fn an_interactive_agent_that_exits_by_itself_is_done_too() {
         told.status()
     };
     assert_eq!((told(0), told(1)), (WorkflowStatus::Completed, WorkflowStatus::Failed));
+}
+
+#[test]
+fn what_shows_while_an_answer_is_on_its_way_is_asked_about_when_it_has_arrived() {
+    let mut told = chat();
+    told.tell(asks("a", 1, 1, "Your name?"));
+    let (_, commands) =
+        told.tell(decide_with(1, InterventionDecision::new(InterventionChoice::Approve, "she")));
+    assert!(matches!(&commands[..], [Command::Answer(_)]), "{commands:?}");
+    // What was typed shows behind the question, which makes it look like another one.
+    let (events, _) = told.tell(asks("a", 1, 2, "Your name? Mira"));
+    assert_eq!(events, []);
+    assert_eq!(told.waiting(), []);
+    let (_, commands) =
+        told.tell(SessionInput::Answered { intervention: intervention(1), seen: 3 });
+    assert!(matches!(&commands[..], [Command::Observe(_)]), "{commands:?}");
+    told.tell(asks("a", 1, 4, "Your age?"));
+    assert_eq!(told.waiting(), [InterventionKind::Approval]);
 }

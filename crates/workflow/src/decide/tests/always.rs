@@ -59,6 +59,7 @@ fn a_command_that_was_approved_for_always_is_not_asked_again() {
         (answer.decision.choice, answer.decision.by.as_str()),
         (InterventionChoice::Approve, "policy:session:always-1")
     );
+    told.tell(SessionInput::Answered { intervention: answer.intervention.clone(), seen: 4 });
     for (seen, command, wrapped) in
         [(5, "cargo test --lib", false), (6, "cargo test ", false), (7, "cargo test", true)]
     {
@@ -89,6 +90,7 @@ fn a_session_rule_is_about_one_type_of_agent_and_loses_against_a_denial() {
     let mut told = chat();
     told.tell(asks_to_run(1, "Run it?", "cargo test", false));
     told.tell(decide_with(1, always("another")));
+    told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
     told.tell(asks_to_run(3, "Again?", "cargo test", false));
     assert_eq!(told.waiting(), [InterventionKind::Approval]);
     let SessionInput::Observed { job, seen, what: ScreenObservation::Awaiting { question, .. } } =

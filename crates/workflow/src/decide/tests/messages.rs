@@ -231,16 +231,44 @@ fn nothing_answers_by_itself_what_may_have_been_answered() {
 #[test]
 fn what_rules_deny_again_and_again_goes_to_a_person() {
     let mut told = chat();
-    for seen in 1..=5 {
-        assert_eq!(
-            told.kinds(ruled(seen * 10, InterventionChoice::Deny, false)),
-            ["input.decided"]
-        );
-        told.tell(SessionInput::Answered { intervention: intervention(seen), seen: seen * 10 + 1 });
+    // Where a rule names no region, the conversation above the question is in the excerpt too.
+    let denied = |round: u64| {
+        let mut input = ruled(round * 10, InterventionChoice::Deny, false);
+        if let SessionInput::Observed {
+            what: ScreenObservation::Awaiting { question, .. }, ..
+        } = &mut input
+        {
+            question.excerpt = format!("try {round}\nAllow rm?");
+        }
+        input
+    };
+    for round in 1..=5 {
+        assert_eq!(told.kinds(denied(round)), ["input.decided"]);
+        told.tell(SessionInput::Answered {
+            intervention: intervention(round),
+            seen: round * 10 + 1,
+        });
     }
-    told.tell(ruled(60, InterventionChoice::Deny, false));
+    told.tell(denied(6));
     let asked = told.run().interventions().next().unwrap();
-    assert_eq!(asked.refused.as_deref(), Some("it was denied 5 times and is asked again"));
+    let said = "rules denied this 5 times and it is asked again: Allow rm?";
+    assert_eq!(asked.refused.as_deref(), Some(said));
+    // Something else is denied as before.
+    let mut told = chat();
+    for round in 1..=6 {
+        let mut input = denied(round);
+        if let SessionInput::Observed {
+            what: ScreenObservation::Awaiting { question, .. }, ..
+        } = &mut input
+        {
+            question.excerpt = format!("Allow rm {round}?");
+        }
+        assert_eq!(told.kinds(input), ["input.decided"]);
+        told.tell(SessionInput::Answered {
+            intervention: intervention(round),
+            seen: round * 10 + 1,
+        });
+    }
 }
 
 #[test]
@@ -264,4 +292,23 @@ fn an_agent_that_nobody_understands_waits_for_a_person_until_it_shows_what_is_kn
     told.tell(asks("a", 1, 7, "Allow rm?"));
     assert_eq!(told.waiting(), [InterventionKind::Approval]);
     assert_eq!(told.kinds(unexplained(8)), [] as [&str; 0], "somebody is asked already");
+}
+
+#[test]
+fn what_a_person_sends_to_an_agent_that_nobody_understands_is_typed_and_a_message_leaves_it_asked()
+{
+    let mut told = chat();
+    let what = ScreenObservation::Unexplained { excerpt: "What is your name?".to_owned() };
+    told.tell(SessionInput::Observed { job: job("a", 1), seen: 1, what });
+    // Whoever sends a message has not seen what the agent shows.
+    told.tell(message("do this"));
+    assert_eq!(told.waiting(), [InterventionKind::UnknownState]);
+    let decision =
+        InterventionDecision::new(InterventionChoice::Send, "she").with_text("Bob".to_owned());
+    let mut answered = chat();
+    let what = ScreenObservation::Unexplained { excerpt: "What is your name?".to_owned() };
+    answered.tell(SessionInput::Observed { job: job("a", 1), seen: 1, what });
+    let (_, commands) = answered.tell(decide_with(1, decision));
+    let [Command::Send { text, .. }] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((text.text.as_str(), text.unverified), ("Bob", true));
 }

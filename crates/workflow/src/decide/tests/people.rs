@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::command::Command;
 use crate::input::SessionInput;
-use crate::plan::OnFailure;
+use crate::plan::{MAX_LOST_RETRIES, OnFailure, OnLost, StepAction};
 use crate::state::RefusalReason;
 use crate::testing::*;
 
@@ -219,6 +219,63 @@ fn a_lost_job_does_not_stop_a_step_that_goes_on_anyway() {
     steps[0].on_failure = OnFailure::Continue;
     let mut told = TestRun::begin(plan(steps), json!({}));
     assert_eq!(told.starts(SessionInput::Lost(job("do", 1))), ["then/1"]);
+}
+
+#[test]
+fn a_lost_job_follows_what_its_step_says_about_that() {
+    let begin = |on_failure, on_lost| {
+        let mut steps = vec![agent_step("do", "go"), agent_step("then", "x")];
+        (steps[0].on_failure, steps[0].on_lost) = (on_failure, Some(on_lost));
+        TestRun::begin(plan(steps), json!({}))
+    };
+    let mut told = begin(OnFailure::Continue, OnLost::Ask);
+    told.tell(SessionInput::Lost(job("do", 1)));
+    assert_eq!(told.waiting(), [InterventionKind::LostJob], "also where a failure is no matter");
+    let mut told = begin(OnFailure::Fail, OnLost::Fail);
+    told.tell(SessionInput::Lost(job("do", 1)));
+    assert_eq!((told.status(), told.waiting()), (WorkflowStatus::Failed, vec![]));
+    let mut told = begin(OnFailure::Continue, OnLost::Fail);
+    assert_eq!(told.starts(SessionInput::Lost(job("do", 1))), ["then/1"]);
+    let mut told = begin(OnFailure::Fail, OnLost::Retry);
+    for attempt in 1..=MAX_LOST_RETRIES {
+        let next = format!("do/{}", attempt + 1);
+        assert_eq!(told.starts(SessionInput::Lost(job("do", attempt))), [next]);
+    }
+    told.tell(SessionInput::Lost(job("do", MAX_LOST_RETRIES + 1)));
+    assert_eq!(
+        told.waiting(),
+        [InterventionKind::LostJob],
+        "a person looks at one that is lost often"
+    );
+}
+
+#[test]
+fn what_other_failures_do_is_not_changed_by_what_is_said_about_lost_jobs() {
+    let mut steps = vec![agent_step("do", "go")];
+    steps[0].on_lost = Some(OnLost::Retry);
+    let mut told = TestRun::begin(plan(steps), json!({}));
+    told.fail("do", 1);
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+}
+
+#[test]
+fn a_lost_task_of_a_stage_follows_what_it_says_itself() {
+    let begin = |on_lost| {
+        let mut steps = vec![stage("s", &[("a", agent("x")), ("b", agent("y"))])];
+        let StepAction::Stage { tasks } = &mut steps[0].action else { unreachable!() };
+        tasks[0].on_lost = Some(on_lost);
+        TestRun::begin(plan(steps), json!({}))
+    };
+    let mut told = begin(OnLost::Retry);
+    assert_eq!(told.starts(SessionInput::Lost(job("a", 1))), ["a/2"]);
+    let mut told = begin(OnLost::Fail);
+    told.tell(SessionInput::Lost(job("a", 1)));
+    told.succeed("b", 1, "y");
+    assert_eq!((told.status(), told.waiting()), (WorkflowStatus::Failed, vec![]));
+    let mut told = begin(OnLost::Ask);
+    told.tell(SessionInput::Lost(job("a", 1)));
+    told.succeed("b", 1, "y");
+    assert_eq!(told.waiting(), [InterventionKind::PartialFailure]);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Steps with one task, variables, and the run as a whole.
 
+use std::time::Duration;
+
 use coven_model::event::SessionEvent;
 use coven_model::{
     AgentMode, InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus,
 };
 use serde_json::{Value, json};
 
+use crate::command::Command;
 use crate::expect::{ExpectedOutput, OutputSchema};
 use crate::input::SessionInput;
-use crate::plan::{OnFailure, StepAction};
+use crate::plan::{OnFailure, PlanStep, StepAction};
 use crate::testing::*;
 
 fn no_input() -> Value {
@@ -125,14 +128,88 @@ fn a_gate_that_is_given_up_fails_the_run() {
 #[test]
 fn a_gate_without_a_command_asks_a_person_and_shows_the_message() {
     let mut asking = gate("ready", None);
-    asking.action =
-        StepAction::Gate { script: None, message: Some(template("Ship ${input.what}?")) };
+    asking.action = StepAction::Gate {
+        script: None,
+        message: Some(template("Ship ${input.what}?")),
+        skippable: false,
+    };
     let mut told = TestRun::begin(plan(vec![asking]), json!({"what": "it"}));
     assert_eq!(told.waiting(), [InterventionKind::HumanGate]);
     assert_eq!(told.run().interventions().next().unwrap().reason, "Ship it?");
     told.tell(resolve(1, InterventionChoice::Approve));
     assert_eq!(told.status(), WorkflowStatus::Completed);
     assert_eq!(told.run().variables()["steps"]["ready"]["output"], json!(true));
+}
+
+/// A gate that asks a person, and what it guards.
+fn guarded(skippable: bool) -> Vec<PlanStep> {
+    let mut asking = gate("ready", None);
+    asking.action =
+        StepAction::Gate { script: None, message: Some(template("Ship it?")), skippable };
+    vec![asking, agent_step("ship", "go")]
+}
+
+fn options(told: &TestRun) -> Vec<InterventionChoice> {
+    told.run().interventions().next().unwrap().options.clone()
+}
+
+/// Spec: GR.6.4
+#[test]
+fn a_person_who_says_no_at_a_gate_ends_the_run_before_what_it_guards() {
+    let mut told = TestRun::begin(plan(guarded(false)), no_input());
+    assert_eq!(options(&told), [InterventionChoice::Approve, InterventionChoice::Deny]);
+    for other in [InterventionChoice::Skip, InterventionChoice::Abort] {
+        assert_eq!(told.tell(resolve(1, other)).0, [], "{other} is not offered");
+    }
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Deny)), [] as [&str; 0]);
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+    assert_eq!(told.error(), "denied by she");
+
+    let mut steps = guarded(false);
+    steps[0].on_failure = OnFailure::Continue;
+    let mut told = TestRun::begin(plan(steps), no_input());
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Deny)), ["ship/1"]);
+    assert_eq!(told.run().variables()["steps"]["ready"]["status"], json!("failed"));
+}
+
+#[test]
+fn a_question_at_a_gate_is_skipped_only_where_its_author_offers_that() {
+    let mut told = TestRun::begin(plan(guarded(true)), no_input());
+    assert_eq!(
+        options(&told),
+        [InterventionChoice::Approve, InterventionChoice::Deny, InterventionChoice::Skip]
+    );
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Skip)), ["ship/1"]);
+}
+
+#[test]
+fn what_nobody_decides_in_time_is_denied() {
+    let time = Duration::from_hours(1);
+    let mut gate = guarded(false);
+    gate[0].approval_timeout = Some(time);
+    let mut start = vec![agent_step("ship", "go")];
+    start[0].needs_approval = true;
+    start[0].approval_timeout = Some(time);
+    for steps in [gate, start] {
+        let mut told = TestRun::begin(plan(steps), no_input());
+        let asked = told.run().interventions().next().unwrap().clone();
+        assert!(asked.reason.ends_with(" (denied if nobody decides within 1h)"), "{asked:?}");
+        let due = asked.expires_at.unwrap();
+        let expire = Command::Expire { intervention: asked.id.clone(), due };
+        // A process that takes the session up has it told again.
+        assert_eq!(told.state.outstanding(), std::slice::from_ref(&expire));
+        // A clock that is early changes nothing.
+        assert_eq!(told.tell(SessionInput::Expired(asked.id.clone())), (vec![], vec![expire]));
+        told.now += 3_600_001;
+        assert_eq!(told.starts(SessionInput::Expired(asked.id.clone())), [] as [&str; 0]);
+        assert_eq!(told.status(), WorkflowStatus::Failed);
+        assert!(
+            told.error().ends_with(" by approval_timeout (nobody decided in time)"),
+            "{}",
+            told.error()
+        );
+        assert_eq!(told.tell(SessionInput::Expired(asked.id)), (vec![], vec![]));
+    }
 }
 
 #[test]

@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
-use coven_model::{AttemptId, JobSpec, TaskId};
-use coven_store::OpenObstacle;
+use coven_model::{AttemptId, JobSpec, TaskId, Timestamp};
 use coven_workflow::{Command, SessionInput};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::SessionActor;
+use super::{SessionActor, answer};
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
 use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
-use crate::state::start_of;
+use crate::state::{may_pass, start_of};
 
 /// Stands in for "no deadline" where an instant is required.
 const NO_DEADLINE: std::time::Duration = std::time::Duration::from_hours(24 * 365 * 30);
@@ -81,13 +80,21 @@ impl SessionActor {
                 Command::Send { job, text } => self.order(&job, JobOrder::Send(text)).await,
                 Command::Observe(job) => self.order(&job, JobOrder::Observe).await,
                 Command::SetTimer { timer, due } => {
-                    self.next_timer += 1;
-                    let now = Instant::now();
-                    let fires = now.checked_add(due.since(self.now())).unwrap_or(now + NO_DEADLINE);
-                    self.timers.insert((fires, self.next_timer), (due, timer));
+                    self.tell_at(due, SessionInput::TimerFired(timer));
+                }
+                Command::Expire { intervention, due } => {
+                    self.tell_at(due, SessionInput::Expired(intervention));
                 }
             }
         }
+    }
+
+    /// Has something told to the session at this time.
+    fn tell_at(&mut self, due: Timestamp, input: SessionInput) {
+        self.next_timer += 1;
+        let now = Instant::now();
+        let fires = now.checked_add(due.since(self.now())).unwrap_or(now + NO_DEADLINE);
+        self.timers.insert((fires, self.next_timer), (due, input));
     }
 
     /// Starts a job, or takes it up. Waits until there is room for what it writes: a job that cannot
@@ -104,16 +111,16 @@ impl SessionActor {
             let made = blocking(move || JobFolders::make(&files.lock(), &state, &job, room));
             let (room, folders) = made.await;
             let Err(error) = room else { break folders };
-            let waits = matches!(
-                error.obstacle,
-                OpenObstacle::Full
-                    | OpenObstacle::ReadOnly
-                    | OpenObstacle::Denied
-                    | OpenObstacle::Broken
-                    | OpenObstacle::Replaced
-            );
-            if !waits || !self.storage_fails(&mut told, error.to_string()).await {
+            // What was asked for is recorded; only what follows from it has to wait.
+            if let Some(reply) = self.unanswered.take() {
+                answer(reply, Ok(()));
+            }
+            if !may_pass(&error) || !self.storage_fails(&mut told, &error).await {
                 break folders;
+            }
+            if self.cancel_waits() {
+                // It is not begun any more. The cancel, which is next, ends it.
+                return;
             }
         };
         let (reports, live) = (self.jobs.reports.clone(), self.live_publisher());
@@ -127,6 +134,7 @@ impl SessionActor {
             feed: self.context.feed.clone(),
             events: self.events.downgrade(),
             clock: self.context.manager.clock(),
+            storage_problem: self.storage_problem.clone(),
         }
     }
 
@@ -137,8 +145,8 @@ impl SessionActor {
             None if matches!(order, JobOrder::Stop) => {
                 let (files, attempt) = (self.session.files(), job.clone());
                 let attempt = blocking(move || files.lock().make_attempt(&attempt)).await;
-                let reports = self.jobs.reports.clone();
-                let handle = WorkflowExecutor::stop(attempt, job.clone(), reports);
+                let (reports, live) = (self.jobs.reports.clone(), self.live_publisher());
+                let handle = WorkflowExecutor::stop(attempt, job.clone(), reports, live);
                 self.jobs.insert(job.clone(), handle);
             }
             None => {}

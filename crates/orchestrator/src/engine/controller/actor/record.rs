@@ -34,13 +34,14 @@ impl SessionActor {
             self.keep_caller().await;
             self.follow_again().await;
         }
+        self.is_cancelling = matches!(input, SessionInput::Cancel { .. });
         let (facts, commands) = self.session.decide(input, now);
         let facts = Arc::new(facts);
-        let Some(Recorded { seqs, restored }) = self.record(&facts, now).await else {
-            return false;
-        };
+        let recorded = self.record(&facts, now).await;
+        self.is_cancelling = false;
+        let Some(Recorded { seqs, restored }) = recorded else { return false };
         self.carry_out(commands).await;
-        self.storage_problem.send_if_modified(|problem| problem.take().is_some());
+        self.storage_problem.send_if_modified(|problems| problems.set_session(None));
         if restored {
             self.folder_restored().await;
         }
@@ -50,10 +51,19 @@ impl SessionActor {
             // Before the facts: a subscriber that hears of a question finds it in the snapshot.
             self.publish_snapshot();
         }
-        self.publish_facts(seqs, Arc::unwrap_or_clone(facts), now).await;
         let status = self.session.status();
-        if changed {
+        let is_over = status.is_final() && !before.is_final();
+        if is_over {
+            // Before the facts: who hears that a run is over finds everything of it written, and
+            // may remove it.
             self.status_changed(before, status).await;
+        }
+        self.publish_facts(seqs, Arc::unwrap_or_clone(facts), now).await;
+        if changed && !is_over {
+            self.status_changed(before, status).await;
+        }
+        if is_over {
+            self.context.ended.notify_one();
         }
         self.settled.send_replace(status);
         true
@@ -64,12 +74,12 @@ impl SessionActor {
         let mut told = false;
         let writer = self.context.writer.clone();
         loop {
-            let problem = match self.session.record(&writer, facts, now).await {
+            let tries_again = match self.session.record(&writer, facts, now).await {
                 Ok(Ok(recorded)) => return Some(recorded),
-                Ok(Err(error)) => error.to_string(),
-                Err(failed) => failed.to_string(),
+                Ok(Err(error)) => self.storage_fails(&mut told, &error).await,
+                Err(failed) => self.storage_fails(&mut told, &failed).await,
             };
-            if !self.storage_fails(&mut told, problem).await {
+            if !tries_again {
                 return None;
             }
         }
@@ -145,7 +155,7 @@ impl SessionActor {
                 Ok(problems) => break problems,
                 Err(error) if error.is_storage() => {
                     // What was not looked at is looked at by the next process.
-                    if !self.storage_fails(&mut told, error.to_string()).await {
+                    if !self.storage_fails(&mut told, &error).await {
                         return;
                     }
                 }
@@ -171,7 +181,7 @@ impl SessionActor {
             match followed {
                 Ok(()) | Err(RegisterError::Newer { .. }) => return,
                 Err(error) => {
-                    if !self.storage_fails(&mut told, error.to_string()).await {
+                    if !self.storage_fails(&mut told, &error).await {
                         return;
                     }
                 }
@@ -206,7 +216,6 @@ impl SessionActor {
         if is_over {
             self.finish_view().await;
             self.stay();
-            self.context.ended.notify_one();
         }
     }
 

@@ -1,0 +1,88 @@
+//! `--json` of the verbs that change something: each prints what it did, in the shapes of
+//! docs/reference/json.md.
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn has(value: &Value, keys: &[&str]) {
+    for key in keys {
+        assert!(value.get(key).is_some(), "{key} in {value:#}");
+    }
+}
+
+#[test]
+fn what_is_done_to_agents_is_told_as_json() {
+    let home = Home::new();
+    let name = home.agent("say hello");
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    let sent = home.coven(&["send", &name, "say more", "--json"]).ok().json();
+    has(&sent, &["id", "delivered", "queued"]);
+    assert_eq!((&sent["name"], &sent["task"]), (&json!(name), &json!("agent")));
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    for verb in ["interrupt", "finish"] {
+        let done = home.coven(&[verb, &name, "--json"]).ok().json();
+        assert_eq!((&done["name"], &done["task"]), (&json!(name), &json!("agent")), "{verb}");
+    }
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    let lines = home.coven(&["logs", &name, "--json"]).ok().lines();
+    let is_line = |line: &Value| line["kind"] == "line" && line["task"] == "agent";
+    assert!(!lines.is_empty() && lines.iter().all(is_line), "{lines:#?}");
+    let name = home.agent("say hello");
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    assert_eq!(home.coven(&["stop", &name, "--json"]).ok().json()["task"], "agent");
+    let cancelled = home.coven(&["cancel", &name, "--json"]).ok().lines();
+    assert_eq!(cancelled[0]["name"], name.as_str());
+    has(&cancelled[0], &["id", "status", "baseDir"]);
+    let removed = home.coven(&["rm", &name, "--json"]).ok().lines();
+    assert_eq!((&removed[0]["name"], &removed[0]["deleted"]), (&json!(name), &json!(true)));
+}
+
+#[test]
+fn what_is_done_to_runs_is_told_as_json() {
+    let home = Home::new();
+    let steps = "  - {name: one, type: script, command: 'echo a; echo b; test -e ready'}\n  \
+                 - {name: two, type: agent, prompt: say hello}\n";
+    home.run(steps, &[]).code(1);
+    home.write("ready", "");
+    let retried = home.coven(&["retry", "@", "--detach", "--json"]).ok().json();
+    has(&retried, &["id", "name", "status"]);
+    home.coven(&["wait", "@", "--timeout", "60s"]).ok();
+    let lines = home.coven(&["logs", "@/one", "--json"]).ok().lines();
+    let texts: Vec<&Value> = lines.iter().map(|line| &line["text"]).collect();
+    assert_eq!(texts, ["a", "b"]);
+    let lines = home.coven(&["logs", "@", "--json"]).ok().lines();
+    assert!(
+        lines.iter().any(|line| line["task"] == "two" && line["text"] == "hello"),
+        "{lines:#?}"
+    );
+    home.run("  - {name: look, type: gate, message: Look.}\n", &[]).code(3);
+    assert_eq!(home.coven(&["resume", "@", "--json"]).ok().json()["status"], "blocked");
+    assert_eq!(home.coven(&["daemon", "start", "--json"]).ok().json()["started"], false);
+    let stopped = home.coven(&["daemon", "stop", "--json"]).ok().json();
+    assert_eq!(stopped["stopped"], true);
+    assert_eq!(home.coven(&["daemon", "stop", "--json"]).ok().json()["stopped"], false);
+    let started = home.coven(&["daemon", "start", "--json"]).ok().json();
+    assert_eq!(started["started"], true);
+    has(&started, &["pid"]);
+    has(&home.coven(&["ui", "--print", "--json"]).ok().json(), &["url", "opened"]);
+    let added = home.coven(&["device", "add", "ci", "--token", "--json"]).ok().json();
+    has(&added, &["token"]);
+    assert_eq!(home.coven(&["device", "rm", "ci", "--json"]).ok().json()["removed"], true);
+}
+
+#[test]
+fn what_is_written_is_told_as_json() {
+    let home = Home::new();
+    let init = home.coven(&["init", "--json"]).ok().json();
+    assert_eq!(init["written"].as_array().unwrap().len(), 2);
+    assert_eq!(init["kept"], json!([]));
+    for args in [["grimoire", "new", "mine"], ["adapter", "new", "mine"]] {
+        for (more, below) in [(&[][..], "project/.coven"), (&["--user"][..], "home/.config/coven")]
+        {
+            let args = [&args[..], more, &["--json"]].concat();
+            let path = home.coven(&args).ok().json()["path"].as_str().unwrap().to_owned();
+            assert!(path.starts_with(home.path(below).to_str().unwrap()), "{args:?}: {path}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Outputs and values that are larger than most.
+
+use crate::home::Home;
+
+/// Prints so many bytes and a line feed.
+fn print(bytes: usize) -> String {
+    format!("head -c {bytes} /dev/zero | tr '\\0' x; echo")
+}
+
+#[test]
+fn a_value_too_large_for_the_environment_reaches_a_command_whole() {
+    let home = Home::new();
+    let bytes = 2_000_000;
+    let steps = format!(
+        "  - {{name: make, type: script, command: {:?}, output: big}}\n  \
+         - {{name: use, type: script, command: 'printf %s \"${{big}}\" | wc -c', output: count}}\n  \
+         - {{name: end, type: script, command: 'printf \"%s\" \"<${{big}}>\" | tail -c 3', output: end}}\n",
+        print(bytes)
+    );
+    home.run(&steps, &[]).ok();
+    let shown = home.coven(&["show", &home.only(), "--json"]).ok().json();
+    let variables = &shown["session"]["variables"];
+    assert_eq!(variables["count"].as_str().unwrap().trim(), bytes.to_string());
+    assert_eq!(variables["end"], "xx>");
+    let events = home.coven(&["events", &home.only(), "--json"]).ok();
+    let ended = events.lines().into_iter().find(|event| event["type"] == "task.ended").unwrap();
+    assert_eq!(ended["data"]["outcome"]["reason"], "exit code 0", "it is whole");
+    home.coven(&["audit"]).ok();
+}
+
+#[test]
+fn a_value_that_no_command_can_be_given_fails_its_step_like_anything_else() {
+    let home = Home::new();
+    let steps = r#"  - {name: make, type: script, command: 'printf "[\"a\\\\u0000b\"]"', expect: json, output: list}
+  - {name: use, type: script, command: 'echo "${list[0]}"', on_failure: continue}
+  - {name: after, type: script, command: echo on, output: after}
+"#;
+    let said = home.run(steps, &[]).ok();
+    assert!(said.out.contains("`${list[0]}` holds a NUL character"), "{said:?}");
+    assert!(said.out.contains("after: completed: on"), "{said:?}");
+}
+
+#[test]
+fn an_output_beyond_the_limit_is_no_value_and_the_numbers_are_true() {
+    let home = Home::new();
+    let bytes = (16 << 20) + 5;
+    let kept = 16 << 20;
+    let keeps =
+        format!("  - {{name: make, type: script, command: {:?}, output: big}}\n", print(bytes));
+    let said = home.run(&keeps, &[]).code(1);
+    let whole = bytes + 1;
+    let expected = format!(
+        "only {kept} of the {whole} bytes of its output could be kept; let it write a file and \
+         print the path"
+    );
+    assert!(said.out.contains(&expected), "{said:?}");
+    let ignores = keeps.replace(", output: big", "");
+    home.run(&ignores, &[]).ok();
+    let names = home.names();
+    let reasons: Vec<String> = names
+        .iter()
+        .flat_map(|name| home.coven(&["events", name, "--json"]).ok().lines())
+        .filter(|event| event["type"] == "task.ended")
+        .map(|event| event["data"]["outcome"]["reason"].as_str().unwrap().to_owned())
+        .collect();
+    let noted = format!("only {kept} of the {whole} bytes of its output could be kept");
+    assert!(reasons.contains(&noted), "{reasons:#?}");
+}

@@ -1,0 +1,68 @@
+//! The name of the person whose daemon this is, for the record of what people decide.
+
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+/// The longest name that is recorded, in characters.
+const MAX_NAME_LENGTH: usize = 60;
+
+static PERSON: LazyLock<Person> = LazyLock::new(Person::read);
+
+struct Person {
+    name: Option<String>,
+    uid: u32,
+}
+
+/// Reads the name, which waits for a program. Later calls find it known.
+pub(crate) fn look_up() {
+    LazyLock::force(&PERSON);
+}
+
+/// The person who came this way, as it is recorded: `Mira Doe (uid 1000 via socket)`.
+pub(crate) fn via(way: &str) -> String {
+    let Person { name, uid } = &*PERSON;
+    match name {
+        Some(name) => format!("{name} (uid {uid} via {way})"),
+        None => format!("uid {uid} via {way}"),
+    }
+}
+
+impl Person {
+    fn read() -> Self {
+        let login = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        let mut names = git_name().into_iter().chain(login).map(|name| plain(&name));
+        let name = names.find(|name| !name.is_empty());
+        Self { name, uid: rustix::process::getuid().as_raw() }
+    }
+}
+
+/// The user's own name in git. What a repository says it is counts nothing: anybody can write that.
+fn git_name() -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["config", "--global", "--get", "user.name"]).current_dir("/").stdin(Stdio::null());
+    for variable in ["GIT_DIR", "GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT"] {
+        git.env_remove(variable);
+    }
+    let said = git.output().ok().filter(|said| said.status.success())?;
+    String::from_utf8(said.stdout).ok()
+}
+
+/// A name on one line, without what could look like another field.
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(|c| !c.is_control() && !matches!(c, '(' | ')'));
+    let kept: String = kept.take(MAX_NAME_LENGTH).collect();
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_line_and_no_other_field() {
+        assert_eq!(plain("  Mira\tDoe\n"), "MiraDoe");
+        assert_eq!(plain("Mira (uid 0 via socket)"), "Mira uid 0 via socket");
+        assert_eq!(plain(&"x".repeat(1000)).len(), MAX_NAME_LENGTH);
+        assert_eq!(plain("\u{1b}[31m"), "[31m");
+    }
+}

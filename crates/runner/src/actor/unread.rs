@@ -1,0 +1,191 @@
+//! Input whose end is near: whether the agent has read it. What it has not read is thrown away if
+//! it had no effect: read later, it would come a second time behind whatever was done about it
+//! meanwhile. And what a terminal shows of a line by itself proves nothing before the line is read.
+
+use std::time::Duration;
+
+use coven_runtime::domain::InputMode;
+
+use super::RunnerActor;
+use super::handle::AnswerReply;
+use super::reader::{AgentReader, MessageSource};
+use crate::answer::AnswerError;
+use crate::delivery::DeliveryError;
+
+/// How long the pane may take to say whether the agent has read its input.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long an agent may take to read a line that it was seen to be given.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often it is asked whether it has.
+const READ_INTERVAL: Duration = Duration::from_millis(200);
+
+/// More than can be unread: nothing is thrown away.
+const NOTHING: u32 = u32::MAX;
+
+/// The byte that deletes a line in a terminal that collects lines.
+const DELETE_LINE: u8 = 0x15;
+
+/// An answer or a message, and what was seen of it.
+#[derive(Debug)]
+pub(super) enum TypedInput {
+    Answer(AnswerReply, Result<(), AnswerError>),
+    Message { id: u64, source: MessageSource, result: Result<(), DeliveryError> },
+}
+
+/// An answer or a message of which it is found out whether the agent has read it.
+#[derive(Debug)]
+pub(super) struct UnverifiedInput {
+    input: TypedInput,
+    /// When the pane must have answered.
+    due: Duration,
+    /// When the agent must have read what it was seen to be given.
+    give_up: Option<Duration>,
+    /// When the pane is asked again.
+    ask_at: Option<Duration>,
+}
+
+impl TypedInput {
+    fn is_seen(&self) -> bool {
+        match self {
+            Self::Answer(_, result) => result.is_ok(),
+            Self::Message { result, .. } => result.is_ok(),
+        }
+    }
+
+    /// Whether something of it was typed that may not have been read.
+    fn may_be_unread(&self) -> bool {
+        match self {
+            Self::Answer(_, Err(error)) => error.was_pressed(),
+            Self::Message { result: Err(error), .. } => error.was_typed(),
+            Self::Answer(_, Ok(())) | Self::Message { result: Ok(()), .. } => true,
+        }
+    }
+
+    fn is_still_asked(&self) -> bool {
+        matches!(self, Self::Answer(_, Err(AnswerError::StillAsked)))
+    }
+
+    fn set_unread(&mut self) {
+        match self {
+            Self::Answer(_, result) => *result = Err(AnswerError::NotRead),
+            Self::Message { result, .. } => *result = Err(DeliveryError::NotRead),
+        }
+    }
+}
+
+impl UnverifiedInput {
+    pub(super) fn is_answer(&self) -> bool {
+        match &self.input {
+            TypedInput::Answer(..) => true,
+            TypedInput::Message { source, .. } => matches!(source, MessageSource::Answer(_)),
+        }
+    }
+
+    pub(super) fn into_input(self) -> TypedInput {
+        self.input
+    }
+}
+
+impl RunnerActor {
+    /// Whether the terminal is known to collect lines.
+    pub(super) fn collects_lines(&self) -> bool {
+        self.pane.input_mode().is_some_and(|mode| mode.collects_lines)
+    }
+
+    /// Whether it is known to collect a line that it does not show.
+    pub(super) fn hides_line(&self) -> bool {
+        self.pane.input_mode().is_some_and(InputMode::hides_line)
+    }
+
+    /// Deletes what a runner typed into a line and did not submit before it ended.
+    pub(super) fn delete_leftover(&mut self) {
+        let collects_lines = self.collects_lines();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        if collects_lines && terminal.keyboard.line.leftover().is_some() {
+            terminal.keyboard.line.clear();
+            self.write(&[DELETE_LINE]);
+        }
+    }
+
+    /// An input is at its end. One that was seen to arrive in a terminal that collects lines must be
+    /// read too; of one that was not, what the agent has not read is thrown away.
+    pub(super) fn input_ended(&mut self, input: TypedInput) {
+        let (now, collects_lines) = (self.now(), self.collects_lines());
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let is_seen = input.is_seen();
+        let at_least = if is_seen { NOTHING } else { terminal.typed_bytes };
+        let is_asked = (collects_lines || !is_seen)
+            && input.may_be_unread()
+            && self.input.is_written()
+            && self.pane.discard_unread(at_least).is_ok();
+        if !is_asked {
+            return self.end_input(input);
+        }
+        let due = now + DISCARD_TIMEOUT;
+        let give_up = is_seen.then_some(now + READ_TIMEOUT);
+        terminal.unverified = Some(UnverifiedInput { input, due, give_up, ask_at: None });
+        terminal.wake_at(due);
+        self.settle_unverified();
+    }
+
+    /// Ends an input once it is known whether the agent has read it.
+    pub(super) fn settle_unverified(&mut self) {
+        let (now, collects_lines) = (self.now(), self.collects_lines());
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let Some(unverified) = &mut terminal.unverified else { return };
+        if let Some(at) = unverified.ask_at {
+            if now < at {
+                return;
+            }
+            let is_late = unverified.give_up.is_some_and(|give_up| give_up <= now);
+            (unverified.ask_at, unverified.due) = (None, now + DISCARD_TIMEOUT);
+            let due = unverified.due;
+            let asked = self.pane.discard_unread(if is_late { 1 } else { NOTHING });
+            terminal.wake_at(if asked.is_ok() { due } else { now });
+        }
+        let Some(unverified) = &mut terminal.unverified else { return };
+        let result = self.pane.discard_result();
+        if result.is_none() && now < unverified.due {
+            return;
+        }
+        let is_unread = result.is_some_and(|result| result.unread > 0 && !result.discarded);
+        if unverified.give_up.is_some_and(|give_up| now < give_up) && is_unread {
+            unverified.ask_at = Some(now + READ_INTERVAL);
+            terminal.wake_at(now + READ_INTERVAL);
+            return;
+        }
+        let Some(UnverifiedInput { mut input, .. }) = terminal.unverified.take() else { return };
+        if result.is_some_and(|result| result.discarded) {
+            terminal.erase.clear();
+            input.set_unread();
+        } else if result.is_some_and(|result| result.unread == 0)
+            && collects_lines
+            && input.is_still_asked()
+            && let TypedInput::Answer(_, answered) = &mut input
+        {
+            // A line that was read is an answer, whatever still stands on the screen.
+            *answered = Ok(());
+            terminal.sniffer.was_answered(now);
+        }
+        self.end_input(input);
+    }
+
+    fn end_input(&mut self, input: TypedInput) {
+        // Nothing to write is nothing that was typed.
+        if let AgentReader::Terminal(terminal) = &mut self.reader
+            && !terminal.erase.is_empty()
+        {
+            let erase = std::mem::take(&mut terminal.erase);
+            self.write(&erase);
+        }
+        match input {
+            TypedInput::Answer(reply, result) => {
+                self.forget_answered();
+                reply.end(result);
+            }
+            TypedInput::Message { id, source, result } => self.delivered(id, source, result),
+        }
+    }
+}
