@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use coven_daemon::ServiceConfig;
+use coven_api::ProblemCode;
 use coven_model::{SessionEvent, SessionId};
 use coven_store::index::ResolveError;
 use coven_store::journal::{OpenError, SignedExtent};
@@ -171,8 +172,16 @@ fn wanted(
         .map_err(CommandFailure::failed)?;
     let find = |name: &String| match resolve(&index, name) {
         Ok(entry) => Ok(entry.id.clone()),
-        Err(error) => Err(CommandFailure::failed(error)
-            .hint(format!("looked for in {}; another folder with -C", path.display()))),
+        Err(error) => {
+            let hint = format!("looked for in {}; another folder with -C", path.display());
+            let failure = match &error {
+                ResolveError::Unknown { .. } => {
+                    CommandFailure::not_found(ProblemCode::WorkflowNotFound, error.to_string())
+                }
+                ResolveError::Ambiguous { .. } => CommandFailure::failed(error),
+            };
+            Err(failure.hint(hint))
+        }
     };
     names.iter().map(find).collect()
 }

@@ -70,7 +70,7 @@ impl Drop for EventPump {
   coven events brisk-otter --json -f      the same as JSON lines, and what happens from now on
   coven events --follow                   everything that happens anywhere")]
 pub(crate) struct Arguments {
-    /// The session; all of them unless said.
+    /// The session; with --follow or --after all of them unless said.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
     session: Option<String>,
     /// Only what comes after this number: `seq` of a session, `pos` of all.

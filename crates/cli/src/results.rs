@@ -101,7 +101,7 @@ fn chosen<'a>(outputs: &'a SessionOutputs, name: &str) -> Result<&'a StepResult>
             .flatten()
             .collect();
         let message = format!("{} has no step and no output `{name}`", outputs.name);
-        let failure = CommandFailure::not_found(ProblemCode::NotFound, message);
+        let failure = CommandFailure::not_found(ProblemCode::TaskNotFound, message);
         match near(name, &known).first() {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint(format!("it has {}", known.join(", "))),

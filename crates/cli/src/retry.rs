@@ -42,6 +42,8 @@ pub(crate) fn run(arguments: Arguments) -> Result {
         let on_block = if tty::is_interactive() { OnBlock::Wait } else { OnBlock::Fail };
         let how =
             if arguments.json { FollowMode::Json(on_block) } else { FollowMode::usual(on_block) };
-        RunFollower::after(client, now.item.id, now.item.name, how, now.last_seq).run().await
+        // From before it was tried again: what it does at once is not missed.
+        let before = workflow.last_seq;
+        RunFollower::after(client, now.item.id, now.item.name, how, before).run().await
     })
 }

@@ -3,6 +3,8 @@
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+use coven_store::user_name;
+
 /// The longest name that is recorded, in characters.
 const MAX_NAME_LENGTH: usize = 60;
 
@@ -29,10 +31,12 @@ pub(crate) fn via(way: &str) -> String {
 
 impl Person {
     fn read() -> Self {
-        let login = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+        let uid = rustix::process::getuid().as_raw();
+        // Not from the environment, where anybody can say another name.
+        let login = user_name(uid);
         let mut names = git_name().into_iter().chain(login).map(|name| plain(&name));
         let name = names.find(|name| !name.is_empty());
-        Self { name, uid: rustix::process::getuid().as_raw() }
+        Self { name, uid }
     }
 }
 

@@ -173,7 +173,8 @@ pub enum RequestError {
     Refused(#[from] RefusalReason),
     /// Nothing can be written down at the moment.
     #[error(
-        "the session cannot be written down now: {problem}; what you asked for happens when it can"
+        "the session cannot be written down now: {problem}; what you asked for is done when there is \
+         room, if the session still allows it then"
     )]
     NotWritten {
         /// What the disk said to the last write.

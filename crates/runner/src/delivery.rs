@@ -307,10 +307,10 @@ impl Delivery {
                 self.reach(DeliveryStage::Typed, now);
                 self.typed(view, now)
             }
-            AgentState::Idle | AgentState::Error | AgentState::Working
+            AgentState::Idle | AgentState::Error | AgentState::Working | AgentState::Unknown
                 if view.obstacle == PromptObstacle::Draft
                     && !self.answers
-                    && self.message.proof != DeliveryProof::None =>
+                    && !self.message.over_draft =>
             {
                 let due = *self.behind_draft.get_or_insert(now) + DRAFT_PATIENCE;
                 if now < due {

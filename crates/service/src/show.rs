@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use coven_api::workflow::{SessionOutputs, StepResult, TaskItem, WorkflowDetails};
 use coven_model::{PlanView, SessionId, TaskId};
 use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
-use coven_workflow::plan::PlanStep;
-use coven_workflow::state::StepRun;
+use coven_workflow::plan::{PlanStep, StepAction};
+use coven_workflow::state::{StepRun, TaskPhase};
+use serde_json::Value;
 
 use crate::error::ServiceError;
 use crate::find::FoundSession;
@@ -27,7 +28,7 @@ impl Service {
         let snapshot = sessions.snapshot(&id).await?;
         let run = snapshot.state().run().ok_or_else(|| ServiceError::SessionGone(id.clone()))?;
         let errors: BTreeMap<&str, &str> = run.errors().collect();
-        let result = |(step, seen): (&PlanStep, &StepRun)| StepResult {
+        let step_result = |(step, seen): (&PlanStep, &StepRun)| StepResult {
             step: step.name.clone(),
             status: seen.status().to_owned(),
             variable: step.output.clone(),
@@ -39,12 +40,45 @@ impl Service {
             output: seen.output().as_ref().clone(),
             error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
         };
+        // The tasks of a stage have names of their own, and the stage has no output.
+        let results = |(step, seen): (&PlanStep, &StepRun)| match &step.action {
+            StepAction::Stage { tasks } => {
+                let tasks = tasks.iter().map(|task| stage_result(&task.id, seen));
+                tasks.collect::<Vec<_>>()
+            }
+            _ => vec![step_result((step, seen))],
+        };
+        let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
         Ok(SessionOutputs {
             name: run.identity.name.clone(),
             status: snapshot.status(),
-            steps: run.identity.plan.steps.iter().zip(run.steps.iter()).map(result).collect(),
+            steps: steps.flat_map(results).collect(),
             id,
         })
+    }
+}
+
+/// What a task of a stage gave.
+fn stage_result(id: &str, seen: &StepRun) -> StepResult {
+    let task = seen.tasks.iter().find(|task| task.id.as_str() == id);
+    let (status, output) = match task.map(|task| &task.phase) {
+        None => ("pending", Value::Null),
+        Some(TaskPhase::Done { value, .. }) => ("completed", value.as_ref().clone()),
+        Some(TaskPhase::Failed { .. }) => ("failed", Value::Null),
+        Some(TaskPhase::Cancelled) => ("skipped", Value::Null),
+        Some(TaskPhase::Live(_) | TaskPhase::Ready { .. } | TaskPhase::Delayed { .. }) => {
+            ("running", Value::Null)
+        }
+    };
+    let error = task.and_then(|task| task.error.clone()).filter(|_| status == "failed");
+    StepResult {
+        step: id.to_owned(),
+        status: status.to_owned(),
+        variable: None,
+        output,
+        stdout: None,
+        stderr: None,
+        error,
     }
 }
 

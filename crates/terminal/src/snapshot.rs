@@ -8,6 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::screen::{GridSize, ScreenCursor, ScreenModes};
 
 pub use row::{
@@ -95,6 +97,25 @@ impl ScreenSnapshot {
 
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// What stands before the cursor in its row.
+    pub fn before_cursor(&self) -> String {
+        let row = self.rows.get(usize::from(self.cursor.row));
+        row.map(|row| row.until_column(self.cursor.column)).unwrap_or_default()
+    }
+
+    /// The same screen before a text was typed at its cursor; nothing if it does not stand there, in
+    /// the row of the cursor.
+    pub fn before_typed(&self, text: &str) -> Option<Self> {
+        let before = self.before_cursor();
+        let kept = before.strip_suffix(text).filter(|_| !text.is_empty())?;
+        let mut rows = self.rows.to_vec();
+        let row = rows.get_mut(usize::from(self.cursor.row))?;
+        *row = Arc::new(row.only(kept));
+        let column = UnicodeWidthStr::width(kept).min(usize::from(u16::MAX)) as u16;
+        let cursor = ScreenCursor { column, ..self.cursor };
+        Some(Self::new(rows, self.size, cursor, self.modes, &self.title, self.scrolled.0))
     }
 
     /// How many rows have left the screen at its top by line feeds, so far.

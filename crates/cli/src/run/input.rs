@@ -91,6 +91,11 @@ fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
         None | Some("string") => return Ok(Value::from(text)),
         Some(kind) => kind,
     };
+    // A list of words is `a,b`.
+    if kind == "array" && !text.trim_start().starts_with('[') {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        return Ok(words.map(Value::from).collect());
+    }
     let value: Option<Value> = serde_json::from_str(text).ok();
     let fits = |value: &Value| match kind {
         "number" => value.is_number(),
@@ -137,6 +142,9 @@ mod tests {
         assert_eq!(typed("a", "007", Some("string")).unwrap(), Value::from("007"));
         assert_eq!(typed("a", "3", Some("number")).unwrap(), Value::from(3));
         assert_eq!(typed("a", "true", Some("boolean")).unwrap(), Value::from(true));
+        assert_eq!(typed("a", "a, b", Some("array")).unwrap(), serde_json::json!(["a", "b"]));
+        assert_eq!(typed("a", "[1]", Some("array")).unwrap(), serde_json::json!([1]));
+        assert!(typed("a", "[1", Some("array")).is_err());
         assert!(typed("a", "three", Some("number")).is_err());
         assert!(typed("a", "[1]", Some("object")).is_err());
     }

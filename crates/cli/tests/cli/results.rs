@@ -55,6 +55,17 @@ fn what_a_command_printed_is_read_by_stream_also_if_it_failed() {
 }
 
 #[test]
+fn the_tasks_of_stages_and_agents_of_their_own_have_outputs_too() {
+    let home = Home::new();
+    let started = home.coven(&["new", "demo", "say hi there", "--mode", "headless", "--detach"]);
+    let name = started.ok().out.trim().to_owned();
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    for arguments in [&["output", &name][..], &["output", &name, "agent"]] {
+        assert_eq!(home.coven(arguments).ok().out, "hi there\n");
+    }
+}
+
+#[test]
 fn a_large_output_is_whole() {
     let home = Home::new();
     let command = "head -c 300000 /dev/zero | tr '\\\\0' x";
@@ -77,7 +88,7 @@ fn a_step_without_an_output_says_why() {
     let said = home.coven(&["output", &name]).code(1);
     assert!(said.err.contains(&format!("coven logs {name}")), "{}", said.err);
     let said = home.coven(&["output", &name, "bat", "--json"]).code(1);
-    assert!(said.err.contains(r#""code":"not-found""#), "{}", said.err);
+    assert!(said.err.contains(r#""code":"task-not-found""#), "{}", said.err);
     assert!(said.err.contains("did you mean `bad`?"), "{}", said.err);
     home.coven(&["output", &format!("{name}/bad"), "bad"]).code(2);
 }

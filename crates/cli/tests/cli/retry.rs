@@ -19,3 +19,13 @@ fn what_failed_is_tried_again_and_what_was_done_is_not() {
     error: the run is completed
     ");
 }
+
+#[test]
+fn what_a_retried_step_asks_at_once_is_not_missed() {
+    let home = Home::new();
+    home.run("  - {name: ship, type: gate, message: Ship it?}\n", &[]).code(3);
+    home.coven(&["deny", "@"]).ok();
+    home.coven(&["wait", "@", "--timeout", "60s"]).code(1);
+    let said = home.coven(&["retry", "@"]).code(3);
+    assert!(said.out.contains("Ship it?") || said.err.contains("Ship it?"), "{}", said.err);
+}

@@ -82,6 +82,12 @@ impl RunnerActor {
         if answer.typed > 0 {
             return self.resume_answer(answer, &verdict, reply, &snapshot);
         }
+        if let Some(draft) = terminal.typed_at_plain_prompt(&snapshot)
+            && coven_model::is_generic_rule(&verdict.evidence.rule)
+        {
+            self.report();
+            return reply.end(Err(AnswerError::Draft(draft)));
+        }
         self.report();
         if verdict.digest.as_ref() != Some(&answer.digest) {
             return reply.end(Err(AnswerError::Stale));

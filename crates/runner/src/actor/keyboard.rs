@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use coven_terminal::snapshot::ScreenSnapshot;
+
 /// What a person types.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PersonKeyboard {
@@ -15,6 +17,10 @@ pub(super) struct PersonKeyboard {
     pub(super) given: Option<Duration>,
     /// What was typed since the last line was submitted.
     pub(super) line: TypedLine,
+    /// What stood before the cursor when a person began to type, until that is submitted.
+    prompt: Option<String>,
+    /// What was typed since then, where the program reads keys.
+    edited: TypedLine,
     /// Keys that wait for a message to be submitted.
     pub(super) held: Vec<u8>,
     /// When they are written at the latest.
@@ -29,13 +35,40 @@ impl PersonKeyboard {
         }
     }
 
+    /// Takes note of what stands before the cursor, if a person begins to type there.
+    pub(super) fn begins_at(&mut self, before_cursor: impl FnOnce() -> String) {
+        if self.prompt.is_none() {
+            self.prompt = Some(before_cursor());
+        }
+    }
+
+    /// What a person has typed on a screen and not submitted: what stands before the cursor now, and
+    /// did not when they began.
+    pub(super) fn typed_on(&self, snapshot: &ScreenSnapshot) -> Option<String> {
+        let prompt = self.prompt.as_deref().filter(|_| self.has_unsubmitted)?;
+        let before = snapshot.before_cursor();
+        let typed = match before.strip_prefix(prompt) {
+            Some(typed) if !prompt.trim().is_empty() => typed,
+            // Where it began at no prompt, only what is known to have been typed counts.
+            _ => {
+                let typed = self.edited.draft()?;
+                before.ends_with(typed).then_some(typed)?
+            }
+        };
+        (!typed.trim().is_empty()).then(|| typed.to_owned())
+    }
+
     /// Takes note of keys.
     pub(super) fn pressed(&mut self, bytes: &[u8], now: Duration) {
+        self.edited.typed(bytes, false, LineTypist::Person);
         self.was_used = true;
         self.last = Some(now);
         let is_submitted = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0x15 | 0x3));
         let is_text = bytes.first().is_some_and(|byte| *byte >= b' ' && *byte != 0x7f);
         self.has_unsubmitted = !is_submitted && (is_text || self.has_unsubmitted);
+        if is_submitted {
+            self.prompt = None;
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use super::question::ReportedQuestion;
 use super::screen::SuspendableScreen;
 use super::unread::{TypedInput, UnverifiedInput};
 use crate::answer::{AnswerError, PendingAnswer};
-use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message};
+use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message, draft};
 use crate::finished::PastActivity;
 use crate::mark;
 
@@ -318,7 +318,9 @@ impl TerminalReader {
     pub(super) fn look(&mut self, now: Duration) -> ScreenSnapshot {
         self.pace.screen_was_read();
         let snapshot = self.screen.snapshot();
-        self.sniffer.read_screen(&snapshot, now);
+        let typed = self.typed_at_plain_prompt(&snapshot);
+        let without = typed.and_then(|typed| snapshot.before_typed(&typed));
+        self.sniffer.read_screen(without.as_ref().unwrap_or(&snapshot), now);
         let is_working = self.sniffer.verdict().state == AgentState::Working;
         self.retry = is_working.then(|| retry_notice::on_screen(&snapshot)).flatten();
         if self.sniffer.take_worked() {
@@ -328,6 +330,16 @@ impl TerminalReader {
             self.deliveries.note_work();
         }
         snapshot
+    }
+
+    /// What a person has typed and not submitted at a prompt that is not known as one by its mark. A
+    /// question is still asked while somebody types at it.
+    pub(super) fn typed_at_plain_prompt(&self, snapshot: &ScreenSnapshot) -> Option<String> {
+        let line = self.keyboard.line.draft().map(str::to_owned);
+        line.or_else(|| {
+            let typed = self.keyboard.typed_on(snapshot)?;
+            draft(snapshot).is_none().then_some(typed)
+        })
     }
 
     /// The agent rests. Says whether that ends a turn.

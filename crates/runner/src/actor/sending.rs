@@ -40,9 +40,8 @@ impl RunnerActor {
         let stopped = self.pane.stopped_reader();
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let (line, prompt) = prompt_of(snapshot);
-        let line_draft = terminal.keyboard.line.draft().filter(|_| collects_lines);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
-        let draft = draft.or_else(|| line_draft.map(str::to_owned));
+        let draft = draft.or_else(|| terminal.typed_at_plain_prompt(snapshot));
         let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
             state: verdict.state,

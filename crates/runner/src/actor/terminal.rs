@@ -170,6 +170,7 @@ impl RunnerActor {
         if is_secret {
             return self.write_secret(bytes);
         }
+        terminal.keyboard.begins_at(|| terminal.screen.snapshot().before_cursor());
         terminal.keyboard.pressed(bytes, now);
         let is_urgent = bytes.contains(&CTRL_C);
         if is_urgent || !terminal.deliveries.is_typing() {

@@ -64,6 +64,9 @@ pub struct Message {
     pub typed: bool,
     /// Whether it waits for as long as the agent asks something. Otherwise that is an error.
     pub waits: bool,
+    /// Whether it is typed behind what a person has typed and not submitted, because one who was told
+    /// of that wants it.
+    pub over_draft: bool,
 }
 
 /// What must be seen for a message to count as delivered.
@@ -86,7 +89,7 @@ impl Message {
         let text = text.into();
         let is_command = text.starts_with(COMMAND_MARKS);
         let proof = if is_command { DeliveryProof::Submission } else { DeliveryProof::Turn };
-        Self { text, name: None, proof, typed: false, waits: false }
+        Self { text, name: None, proof, typed: false, waits: false, over_draft: false }
     }
 }
 

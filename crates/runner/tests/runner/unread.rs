@@ -7,7 +7,7 @@ use std::time::Instant;
 use coven_model::{AgentState, InterventionChoice};
 use coven_runner::{
     AgentRunner, AgentTask, AnswerAction, AnswerError, DeliveryError, Message, RunnerEvent,
-    TaskPlace,
+    ShownState, TaskPlace,
 };
 use coven_runtime::processes;
 use coven_tape::{TapeEvent, TapeReader};
@@ -118,6 +118,59 @@ async fn a_line_that_a_person_has_not_submitted_is_not_sent_along_with_an_answer
         printed(&mut events, "got <y>").await;
         runner.stop().await.unwrap();
     }
+}
+
+/// In a terminal that collects lines, and in one where the program edits them itself.
+#[tokio::test]
+async fn a_question_is_still_asked_while_a_person_types_at_it() {
+    for read in ["printf 'Go on? (y/n) '; read line", "read -e -p 'Go on? (y/n) ' line"] {
+        let home = Home::new();
+        let script = format!("{read}; printf 'got <%s>\\n> ' \"$line\"; read -rsn1 key");
+        let (runner, _) = start(&home, &home.local(), &script);
+        let mut events = runner.subscribe();
+        let asked = question(&mut events).await;
+        assert_eq!(asked.rule, "generic:yes-no");
+        runner.write(b"n".to_vec()).await;
+        let mut verdict = runner.watch();
+        while !runner.view().await.unwrap().snapshot.text().contains("(y/n) n") {
+            tokio::task::yield_now().await;
+        }
+        let answer = || AnswerAction::Text("y".to_owned());
+        let result = runner.answer(asked.digest.clone(), answer()).await;
+        assert_eq!(result, Err(AnswerError::Draft("n".to_owned())), "{read}");
+        let shown = runner.shown().await;
+        let Some(ShownState::Asks(again)) = shown else { panic!("{read}: {shown:?}") };
+        assert_eq!(again.digest, asked.digest, "{read}");
+        runner.write(vec![0x7f]).await;
+        while runner.view().await.unwrap().snapshot.text().contains("(y/n) n") {
+            tokio::task::yield_now().await;
+        }
+        let digest = verdict.wait_for(|now| now.digest.is_some()).await.unwrap().digest.clone();
+        runner.answer(digest.unwrap(), answer()).await.unwrap();
+        printed(&mut events, "got <y>").await;
+        runner.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_draft_at_a_prompt_without_a_known_mark_is_not_sent_along() {
+    let home = Home::new();
+    let script =
+        "while IFS= read -e -r -p 'in [1]>>> ' line; do printf 'got <%s>\\n' \"$line\"; done";
+    let rules = RULES.replace("\"^> ?\"", "\"^in .1.>>> ?\"");
+    let task = AgentTask::interactive(format!("draft-{}", home.path().display()), None);
+    let runner = AgentRunner::start(scripted(&home, &rules, script), task, &home.local()).unwrap();
+    let mut events = runner.subscribe();
+    state(&runner, AgentState::Idle).await;
+    runner.write(b"x = 'draft' #".to_vec()).await;
+    printed(&mut events, "#").await;
+    let sent = runner.send(Message::new("print(6 * 7)")).await;
+    assert_eq!(sent, Err(DeliveryError::Draft("x = 'draft' #".to_owned())));
+    runner.write(b"\r".to_vec()).await;
+    printed(&mut events, "got <x = 'draft' #>").await;
+    runner.send(Message::new("print(6 * 7)")).await.ok();
+    printed(&mut events, "got <print(6 * 7)>").await;
+    runner.stop().await.unwrap();
 }
 
 #[tokio::test]

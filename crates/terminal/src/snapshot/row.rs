@@ -8,7 +8,7 @@ use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color as EmulatorColor, NamedColor};
 
-use unicode_width::UnicodeWidthChar;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::screen::Grid;
 
@@ -101,6 +101,29 @@ impl ScreenRow {
     /// Whether the line goes on in the next row.
     pub(crate) fn is_wrapped(&self) -> bool {
         self.wrapped
+    }
+
+    /// The part before a column, with the blanks there.
+    pub(super) fn until_column(&self, column: u16) -> String {
+        let (mut text, mut width) = (String::new(), 0);
+        for char in self.text.chars() {
+            let next = width + char.width().unwrap_or(0);
+            if next > usize::from(column) {
+                break;
+            }
+            text.push(char);
+            width = next;
+        }
+        text.extend(std::iter::repeat_n(' ', usize::from(column).saturating_sub(width)));
+        text
+    }
+
+    /// The row with nothing but its beginning, which is this text.
+    pub(super) fn only(&self, text: &str) -> Self {
+        let width = UnicodeWidthStr::width(text);
+        let runs = self.runs.iter().filter(|run| usize::from(run.column) < width).cloned();
+        let text = text.trim_end_matches(' ').to_owned();
+        Self { text, wrapped: false, spacer: false, runs: runs.collect() }
     }
 
     /// The styled parts, from left to right.

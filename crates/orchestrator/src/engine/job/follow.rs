@@ -308,7 +308,8 @@ impl JobDetails {
             if !outcome.ok && !errors.trim().is_empty() {
                 let last = errors.trim_end().lines().rev().take(3).collect::<Vec<_>>();
                 let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
-                outcome.reason = format!("{}: {last}", outcome.reason);
+                // Not behind what was read while it ran, which quotes the same lines.
+                outcome.reason = format!("{}: {last}", outcome.ending);
             }
             if errors_omitted > 0 {
                 errors = format!("{errors}\n… ({errors_omitted} more bytes)");

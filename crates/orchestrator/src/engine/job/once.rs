@@ -58,6 +58,8 @@ pub(super) async fn send(
         Message { name: Some(InputName::Message(name)), waits: true, ..Message::new(text) };
     if unverified {
         message.proof = DeliveryProof::None;
+        // Another try is by a person who was told why the first one failed.
+        message.over_draft = attempt > 1;
     }
     match progress {
         DeliveryProgress::Nothing => {}
