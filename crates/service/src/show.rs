@@ -10,9 +10,9 @@ use coven_workflow::state::StepRun;
 
 use crate::error::ServiceError;
 use crate::find::FoundSession;
-use crate::list;
 use crate::service::Service;
 use crate::sessions::Sessions;
+use crate::{auto_answer, list};
 
 impl Service {
     /// Everything about a session. Of a session in memory this reads its snapshot alone.
@@ -72,6 +72,12 @@ pub(crate) async fn shown(
     // A foreign session does not run here, so it asks nothing.
     let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
     item.waiting = interventions.len() as u32;
+    let left_by_auto = match sessions {
+        Sessions::Open(orchestrator) => {
+            auto_answer::left_to_person(orchestrator, &snapshot, &interventions).await
+        }
+        Sessions::Closed(_) => Vec::new(),
+    };
     Ok(WorkflowDetails {
         item,
         live: sessions.controller(id).is_some_and(|controller| controller.is_under_way()),
@@ -80,6 +86,7 @@ pub(crate) async fn shown(
         session: view.clone(),
         plan: plan.clone(),
         interventions,
+        left_by_auto,
     })
 }
 

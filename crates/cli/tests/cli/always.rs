@@ -302,8 +302,13 @@ fn a_run_shows_the_rule_before_the_key_that_makes_it_counts() {
     let home = Home::new();
     let mut terminal = followed(&home, "echo a", LARGE);
     terminal.until_shows("[A] approve always");
-    // What is typed with the key was typed before the rule was shown.
+    // What is typed behind the key was typed before the rule was shown.
     terminal.send("Ay");
+    terminal.until_shows("press one");
+    terminal.until_shows("[A] approve always");
+    terminal.send("A");
+    terminal.until_shows("approve always makes this rule");
+    terminal.send("y");
     terminal.until_shows("[y] make it");
     assert!(terminal.text().contains("command: 'echo a'"), "{}", terminal.text());
     assert_eq!(decisions(&home, &home.only()), []);
@@ -311,8 +316,8 @@ fn a_run_shows_the_rule_before_the_key_that_makes_it_counts() {
     terminal.until_shows("[A] approve always");
     terminal.send("A");
     terminal.until_shows("[y] make it");
+    terminal.send("y");
     terminal.until("the rule is made", |terminal| {
-        terminal.send("y");
         terminal.read(100);
         !decisions(&home, &home.only()).is_empty()
     });
