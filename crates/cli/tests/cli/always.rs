@@ -281,6 +281,7 @@ fn an_approve_key_is_refused_while_the_end_of_the_command_is_not_shown() {
     terminal.until_shows("too small to show the whole command");
     assert!(!terminal.text().contains("end-of-it"), "{}", terminal.text());
     for key in ["a", "A"] {
+        terminal.until_shows("[d] deny");
         terminal.send(key);
         terminal.until("the key was read", |terminal| !terminal.read(200));
         assert_eq!(decisions(&home, &home.only()), [], "{key}");
