@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use coven_model::event::SessionCause;
 use coven_model::{
-    AgentMode, AgentVerdict, AutoAnswer, Intervention, OrchestratorState, PermissionLevel,
-    PlanView, SessionId, SessionView, TaskId, TaskStatus, Timestamp, WorkflowStatus,
+    AgentMode, AgentVerdict, AutoAnswer, Intervention, InterventionId, OrchestratorState,
+    PermissionLevel, PlanView, SessionId, SessionView, TaskId, TaskStatus, Timestamp,
+    WorkflowStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -232,6 +233,10 @@ pub struct WorkflowDetails {
     pub tasks: Vec<TaskItem>,
     /// What waits for a person.
     pub interventions: Vec<Intervention>,
+    /// Those of them that a run with `auto` leaves to a person: questions that no rule knows, that
+    /// are not shown whole, or that took no answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_by_auto: Vec<InterventionId>,
 }
 
 /// What the steps of a session gave.

@@ -266,12 +266,8 @@ async fn show_first(
             output::say!("  {part}");
         }
     }
-    if tty::is_interactive() {
-        tty::discard_typed()?;
-        output::ask!("Make this rule? [y/N] ");
-        if !trust::said_yes().await? {
-            return Err(CommandFailure::told());
-        }
+    if tty::is_interactive() && !trust::confirms("Make this rule?").await? {
+        return Err(CommandFailure::told());
     }
     Ok(Some(rule.clone()))
 }

@@ -91,8 +91,7 @@ async fn one(
     show(session);
     let Some(digest) = &session.digest else { return Ok(false) };
     if key.is_none() {
-        output::ask!("Make it yours? [y/N] ");
-        if !trust::said_yes().await? {
+        if !trust::confirms("Make it yours?").await? {
             return Ok(true);
         }
     }

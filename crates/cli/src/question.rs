@@ -61,10 +61,10 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
         .collect()
 }
 
-/// Why the last answer to the same did not reach the agent.
+/// Why the same is asked again after it was answered.
 pub(crate) fn refused(asked: &Intervention) -> Option<String> {
     let reason = output::one_line(asked.refused.as_deref()?);
-    Some(format!("the last answer did not reach the agent: {reason}"))
+    Some(format!("asked again: {reason}"))
 }
 
 /// Whether an agent asks it on its screen.
@@ -197,6 +197,25 @@ pub(crate) fn can_decide(asked: &Intervention, choice: InterventionChoice) -> bo
 /// Whether a choice lets an agent do what it asks for.
 pub(crate) fn approves(choice: InterventionChoice) -> bool {
     matches!(choice, InterventionChoice::Approve | InterventionChoice::ApproveAlways)
+}
+
+/// Whether `--auto allow` would let the run go on: it answers nothing that no rule knows, that is
+/// not shown whole or that was answered before, and has no answer to a question.
+pub(crate) fn is_allowed_by_auto(asked: &Intervention) -> bool {
+    let is_generic = asked.rule.as_deref().is_some_and(coven_model::is_generic_rule);
+    let is_allowed = matches!(
+        asked.kind,
+        InterventionKind::Approval
+            | InterventionKind::Dialog
+            | InterventionKind::HumanGate
+            | InterventionKind::StartApproval
+            | InterventionKind::EndedTurn
+            | InterventionKind::LoopLimit
+            | InterventionKind::PartialFailure
+            | InterventionKind::UnreadableVerdict
+            | InterventionKind::LostJob
+    );
+    is_allowed && !is_generic && !asked.truncated && asked.refused.is_none()
 }
 
 /// The rule that approving it for always makes, where an agent of this type asks.

@@ -7,6 +7,7 @@ mod end;
 mod fact_words;
 mod follow;
 mod input;
+mod key_input;
 mod lines;
 
 use std::io::Read;
@@ -39,7 +40,8 @@ const DEMO_GRIMOIRE: &str = "demo";
   coven run demo --auto allow --json         every event as a line of JSON
 
 Ctrl-C leaves the run alone and says how to come back. Without a terminal a run that
-waits for a person ends this command with exit code 3; the run itself goes on waiting.")]
+waits for a person ends this command with exit code 3; the run itself goes on waiting. That
+holds with --auto too, for a question that it does not answer.")]
 pub(crate) struct Arguments {
     /// A grimoire by its name, or a file (`.yaml`, `.json`, or with a `/`); `-` reads stdin.
     #[arg(value_name = "GRIMOIRE|FILE", add = crate::complete::grimoires())]
@@ -68,7 +70,8 @@ pub(crate) struct Arguments {
     /// What to do when a person has to be asked: wait for it, or end with exit code 3.
     #[arg(long, value_name = "HOW")]
     on_block: Option<BlockArgument>,
-    /// Answer every question of this run without asking.
+    /// Answer the questions of this run without asking. What no rule of the adapter knows, what is
+    /// not shown whole and what took no answer is still asked.
     #[arg(long, value_name = "HOW")]
     auto: Option<AutoArgument>,
     /// The adapter for steps that name none.
@@ -84,7 +87,7 @@ enum BlockArgument {
     Fail,
 }
 
-/// How every question is answered.
+/// How questions are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AutoArgument {
     /// Approve, proceed, complete.
@@ -149,7 +152,7 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
     if arguments.detach {
         return detached(&started, arguments.json);
     }
-    let how = how(&arguments, auto.is_some());
+    let how = how(&arguments);
     let following = RunFollower::new(client, started.id, started.name, how);
     following.answered_by_itself(auto.is_some()).run().await
 }
@@ -162,10 +165,9 @@ fn auto(arguments: &Arguments, what: &RunTarget) -> Option<AutoArgument> {
     said.or((demo && alone).then_some(AutoArgument::Allow))
 }
 
-fn how(arguments: &Arguments, auto: bool) -> FollowMode {
+fn how(arguments: &Arguments) -> FollowMode {
     let asking = tty::is_interactive() && !arguments.json;
-    // What is answered by itself does not stay blocked.
-    let waits = arguments.on_block.map_or(asking || auto, |block| block == BlockArgument::Wait);
+    let waits = arguments.on_block.map_or(asking, |block| block == BlockArgument::Wait);
     let on_block = if waits { OnBlock::Wait } else { OnBlock::Fail };
     if arguments.json { FollowMode::Json(on_block) } else { FollowMode::usual(on_block) }
 }

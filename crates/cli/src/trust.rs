@@ -125,10 +125,8 @@ async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result 
             return Err(CommandFailure::failed("there is no terminal to ask on")
                 .hint(format!("coven trust --owner --yes {base_dir}")));
         }
-        output::ask!(
-            "Whoever can write there can run programs as you. Use it all the same? [y/N] "
-        );
-        if !said_yes().await? {
+        let question = "Whoever can write there can run programs as you. Use it all the same?";
+        if !confirms(question).await? {
             return Err(CommandFailure::told());
         }
     }
@@ -138,12 +136,15 @@ async fn owner(client: &ApiClient, standing: &FolderTrust, yes: bool) -> Result 
     output::line(&format!("{} may be used", standing.base_dir))
 }
 
-/// Whether the person at the terminal presses `y`.
-pub(crate) async fn said_yes() -> Result<bool> {
+/// Asks, and says whether the person at the terminal presses `y`. Keys that were pressed before
+/// that do not count.
+pub(crate) async fn confirms(question: &str) -> Result<bool> {
+    tty::discard_typed()?;
+    output::ask!("{question} [y/N] ");
     let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
     let typed = keyboard.read().await?;
     drop(keyboard);
-    let yes = matches!(typed.first(), Some(b'y' | b'Y'));
+    let yes = tty::is_yes(&typed);
     output::say!("{}", if yes { "yes" } else { "no" });
     Ok(yes)
 }
@@ -212,10 +213,9 @@ fn contents(standing: &FolderTrust, limit: usize) -> String {
 pub(crate) async fn ask(client: &ApiClient, base: &Path) -> Result<bool> {
     let standing = standing(client, base).await?;
     show(&standing);
-    output::ask!(
-        "They can run commands on this machine. Have you looked at them, and trust them? [y/N] "
-    );
-    if !said_yes().await? {
+    let question =
+        "They can run commands on this machine. Have you looked at them, and trust them?";
+    if !confirms(question).await? {
         return Ok(false);
     }
     agree(client, &standing).await?;

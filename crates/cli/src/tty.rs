@@ -60,6 +60,12 @@ pub(crate) fn discard_typed() -> io::Result<()> {
     Ok(tcflush(io::stdin(), QueueSelector::IFlush)?)
 }
 
+/// Whether what was typed is the key `y` and nothing else: a word that begins with it was meant for
+/// something else.
+pub(crate) fn is_yes(typed: &[u8]) -> bool {
+    matches!(typed.trim_ascii_end(), b"y" | b"Y")
+}
+
 /// Reads a line that is not shown while it is typed, where it comes from a terminal.
 pub(crate) fn read_hidden_line() -> io::Result<String> {
     let stdin = io::stdin();

@@ -1,10 +1,11 @@
-//! Automatic answers: runs that were started with `auto` ask no person.
+//! Automatic answers: runs that were started with `auto` ask a person only what is not answered
+//! here.
 //!
 //! | what waits | allow | deny |
 //! |---|---|---|
 //! | approval, dialog, leave to start | approve | deny |
-//! | question, choice | deny: there is nothing to answer | deny |
-//! | human gate | approve | abort |
+//! | question or choice that the adapter knows | deny: there is nothing to answer | deny |
+//! | human gate | approve | deny |
 //! | ended turn | complete | complete |
 //! | loop at its limit | proceed | abort |
 //! | partial failure | proceed | abort |
@@ -13,19 +14,22 @@
 //! | lost job | retry once for each task, then abort | abort |
 //! | message that did not arrive | retry once for each task, then a person decides | the same |
 //! | an agent that shows what nobody knows | a person decides | the same |
+//! | a question that no rule of the adapter knows (generic) | a person decides | the same |
+//! | anything of which a part is not on the screen | a person decides | the same |
+//! | a question that an answer may have reached already, or that refused five answers | a person decides | the same |
 //!
 //! A dialog that its adapter does not know is not approved, because that would press Enter
-//! blindly; it is denied. So is an approval of which a part is not on the screen. An agent that takes
-//! no answer is left to a person. Each decision is a fact like any other, by `--auto allow` or
+//! blindly; it is denied. Each decision is a fact like any other, by `--auto allow` or
 //! `--auto deny`. What was wanted is a part of the first
 //! fact of the session, so that the next daemon knows it; no file beside the journal means anything.
 
 use std::path::Path;
 
 use coven_model::{
-    AutoAnswer, Intervention, InterventionChoice, InterventionDecision, InterventionKind,
+    AutoAnswer, Intervention, InterventionChoice, InterventionDecision, InterventionId,
+    InterventionKind,
 };
-use coven_orchestrator::{Orchestrator, RequestError};
+use coven_orchestrator::{Orchestrator, RequestError, SessionSnapshot};
 
 use crate::context::ServiceContext;
 
@@ -50,41 +54,74 @@ pub(crate) async fn answer(
     let Some(auto) = snapshot.auto() else { return };
     let Some(entry) = orchestrator.entry(&asked.workflow_id) else { return };
     let base_dir = &*entry.base_dir;
-    let by = format!("--auto {}", auto.as_str());
-    let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &by).await;
-    let refused = snapshot.refused(asked);
-    let answers = refused.map_or(0, |refused| refused.answers);
-    // What may have been answered already is for a person.
-    let pressed = asked.refused.is_some() && refused.is_none_or(|refused| refused.pressed);
-    let is_generic = asked.rule.as_deref().is_some_and(coven_model::is_generic_rule);
-    if is_generic {
-        tracing::warn!(intervention = %asked.id, "no rule knows it; a person has to decide");
-        return;
-    }
-    if pressed || answers >= MAX_REFUSED_ANSWERS {
-        tracing::warn!(intervention = %asked.id, "it takes no answer; a person has to decide");
-        return;
-    }
-    if asked.truncated {
-        tracing::warn!(intervention = %asked.id, "a part of it is not shown; a person has to decide");
-        return;
-    }
-    let Some(mut choice) = choose(auto, asked.kind, retried) else {
-        tracing::warn!(intervention = %asked.id, "{}; a person has to decide", asked.reason);
-        return;
+    let mut choice = match automatic_choice(orchestrator, &snapshot, auto, asked).await {
+        Ok(choice) => choice,
+        Err(why) => {
+            tracing::warn!(intervention = %asked.id, "{why}; a person has to decide");
+            return;
+        }
     };
     if (choice, asked.kind) == (InterventionChoice::Approve, InterventionKind::Dialog)
         && !is_known_dialog(context, base_dir, orchestrator, asked).await
     {
         choice = InterventionChoice::Deny;
     }
-    let decision = InterventionDecision::new(choice, by);
+    let decision = InterventionDecision::new(choice, decider(auto));
     if let Err(error) = orchestrator.answer(&asked.id, decision, asked.digest.clone()).await {
         // A person was faster, or it is not asked any more; anything else a person will see.
         if !matches!(error, RequestError::Refused(_)) {
             tracing::warn!(intervention = %asked.id, "auto could not decide: {error}");
         }
     }
+}
+
+/// Those of the open questions of a session that its `auto` leaves to a person; none if it has no
+/// `auto`.
+pub(crate) async fn left_to_person(
+    orchestrator: &Orchestrator,
+    snapshot: &SessionSnapshot,
+    open: &[Intervention],
+) -> Vec<InterventionId> {
+    let Some(auto) = snapshot.auto() else { return Vec::new() };
+    let mut left = Vec::new();
+    for asked in open {
+        if automatic_choice(orchestrator, snapshot, auto, asked).await.is_err() {
+            left.push(asked.id.clone());
+        }
+    }
+    left
+}
+
+/// What is decided without a person, or why a person has to.
+async fn automatic_choice(
+    orchestrator: &Orchestrator,
+    snapshot: &SessionSnapshot,
+    auto: AutoAnswer,
+    asked: &Intervention,
+) -> Result<InterventionChoice, String> {
+    if asked.rule.as_deref().is_some_and(coven_model::is_generic_rule) {
+        return Err("no rule knows it".to_owned());
+    }
+    let refused = snapshot.refused(asked);
+    let answers = refused.map_or(0, |refused| refused.answers);
+    // What may have been answered already is for a person.
+    let pressed = asked.refused.is_some() && refused.is_none_or(|refused| refused.pressed);
+    if pressed || answers >= MAX_REFUSED_ANSWERS {
+        return Err("it takes no answer".to_owned());
+    }
+    if asked.truncated {
+        return Err("a part of it is not shown".to_owned());
+    }
+    let retried = may_retry(asked.kind) && was_retried(orchestrator, asked, &decider(auto)).await;
+    let choice = choose(auto, asked.kind, retried).ok_or_else(|| asked.reason.clone())?;
+    // A dialog that is not known is denied instead.
+    let is_offered = asked.options.contains(&choice) || asked.kind == InterventionKind::Dialog;
+    if is_offered { Ok(choice) } else { Err(format!("`{choice}` is not offered")) }
+}
+
+/// Who decides, as facts name it.
+fn decider(auto: AutoAnswer) -> String {
+    format!("--auto {}", auto.as_str())
 }
 
 /// What is tried once more, and once only.

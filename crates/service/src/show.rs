@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::error::ServiceError;
 use crate::find::FoundSession;
-use crate::list;
 use crate::service::Service;
 use crate::sessions::Sessions;
+use crate::{auto_answer, list};
 
 impl Service {
     /// Everything about a session. Of a session in memory this reads its snapshot alone.
@@ -106,6 +106,12 @@ pub(crate) async fn shown(
     // A foreign session does not run here, so it asks nothing.
     let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
     item.waiting = interventions.len() as u32;
+    let left_by_auto = match sessions {
+        Sessions::Open(orchestrator) => {
+            auto_answer::left_to_person(orchestrator, &snapshot, &interventions).await
+        }
+        Sessions::Closed(_) => Vec::new(),
+    };
     Ok(WorkflowDetails {
         item,
         live: sessions.controller(id).is_some_and(|controller| controller.is_under_way()),
@@ -114,6 +120,7 @@ pub(crate) async fn shown(
         session: view.clone(),
         plan: plan.clone(),
         interventions,
+        left_by_auto,
     })
 }
 

@@ -192,7 +192,7 @@ fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
     let mut viewer = SessionViewBuilder::default();
     for event in journal {
-        viewer.record(event);
+        viewer.record(coven_model::Timestamp::default(), event);
     }
     let text = serde_json::to_string(&state).unwrap();
     json!({

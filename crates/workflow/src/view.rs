@@ -7,7 +7,7 @@ mod plan;
 use std::sync::Arc;
 
 use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
-use coven_model::{ContentDigest, SessionEvent, TaskId, TaskStatus};
+use coven_model::{ContentDigest, SessionEvent, TaskId, TaskStatus, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
@@ -39,9 +39,9 @@ pub struct LargeValue {
 }
 
 impl SessionViewBuilder {
-    /// Takes note of a fact, in the order of the journal.
-    pub fn record(&mut self, event: &SessionEvent) {
-        self.history.record(event);
+    /// Takes note of a fact that was recorded at this time, in the order of the journal.
+    pub fn record(&mut self, time: Timestamp, event: &SessionEvent) {
+        self.history.record(time, event);
     }
 
     /// The view of the session as it is; nothing if there is no session yet.

@@ -63,8 +63,7 @@ pub(super) fn accept(yes: bool, as_json: bool) -> Result {
                 return Err(CommandFailure::failed("there is no terminal to ask on")
                     .hint("look at it, then: coven policy accept --yes"));
             }
-            output::ask!("Have you looked at it, and shall it answer for you? [y/N] ");
-            if !trust::said_yes().await? {
+            if !trust::confirms("Have you looked at it, and shall it answer for you?").await? {
                 return Err(CommandFailure::told());
             }
         }

@@ -1,22 +1,27 @@
 //! Answering in place: keys that decide what waits.
 
+mod draw;
+
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use coven_api::ApiClient;
 use coven_api::intervention::DecideRequest;
 use coven_api::workflow::{TaskItem, WorkflowDetails};
+use coven_model::event::SessionEvent;
 use coven_model::{
     AgentMode, Intervention, InterventionChoice, InterventionId, InterventionKind, SessionRule,
 };
 use coven_policy::rule_text;
 
 use super::canvas::LineCanvas;
-use crate::output::{self, OutputPaint};
+use super::key_input::{KeyDecoder, KeyInput};
+use crate::output;
 use crate::question::{self, TextRequirement};
 
-/// A key that comes this soon after one question took the place of another was meant for the one
-/// before.
-const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(400);
+/// Keys count after no key was pressed for so long while a question is shown: what comes sooner was
+/// meant for what was shown before.
+const QUESTION_SETTLE_TIME: Duration = Duration::from_millis(700);
 
 /// What keys lead to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,19 +37,55 @@ pub(super) enum AskAction {
     Open,
 }
 
+/// A text that a person types.
+#[derive(Clone, Debug)]
+struct TextField {
+    choice: InterventionChoice,
+    text: String,
+    secret: bool,
+}
+
+impl TextField {
+    fn new(choice: InterventionChoice, asked: &Intervention) -> Self {
+        Self { choice, text: String::new(), secret: asked.secret }
+    }
+
+    fn shown_text(&self) -> String {
+        if self.secret { "•".repeat(self.text.chars().count()) } else { self.text.clone() }
+    }
+}
+
+/// Keys belong to something that is gone. They are dropped until Enter or Esc, so that the rest of
+/// a sentence is no command for what is asked next.
+#[derive(Debug)]
+struct HeldKeys {
+    /// What they belong to.
+    title: String,
+    /// Its question, where it had one; what became of it may be told later.
+    question: Option<InterventionId>,
+    /// The text that was typed so far.
+    field: Option<TextField>,
+}
+
 /// The question that is shown, and what was typed so far.
 #[derive(Debug, Default)]
 pub(super) struct QuestionPrompt {
     shown: Option<InterventionId>,
-    /// Since when it is shown in the place of another.
-    replaced: Option<Instant>,
+    /// The question that is shown, in words.
+    title: String,
+    /// From when on keys count, if they do not yet.
+    settles: Option<Instant>,
     /// How many questions were passed over.
     skipped: usize,
-    typing: Option<(InterventionChoice, String)>,
-    /// The rule that is shown before it is made, and since when.
-    rule: Option<(SessionRule, Instant)>,
+    typing: Option<TextField>,
+    held: Option<HeldKeys>,
+    /// The rule that is shown before it is made.
+    rule: Option<SessionRule>,
     /// What came of the last key.
     note: String,
+    /// How questions were closed, in words.
+    closed: HashMap<InterventionId, String>,
+    keys: KeyDecoder,
 }
 
 impl QuestionPrompt {
@@ -57,173 +98,155 @@ impl QuestionPrompt {
         open.get(self.skipped % open.len().max(1))
     }
 
+    /// Remembers who decided a question, or why it is not asked any more.
+    pub(super) fn happened(&mut self, event: &SessionEvent) {
+        let (id, words) = match event {
+            SessionEvent::InterventionResolved { id, decision, .. } => {
+                let by = output::one_line(&decision.by);
+                (id, format!("was answered elsewhere: {} by {by}", decision.choice))
+            }
+            SessionEvent::InterventionWithdrawn { id, reason, .. } => {
+                (id, format!("is not asked any more: {}", output::one_line(reason)))
+            }
+            _ => return,
+        };
+        self.closed.insert(id.clone(), words);
+    }
+
     /// Takes in how things stand now.
     pub(super) fn look(&mut self, workflow: &WorkflowDetails) {
-        let now = self.current(workflow).map(|asked| asked.id.clone());
-        if now != self.shown {
-            self.replaced = self.shown.as_ref().and(now.as_ref()).map(|_| Instant::now());
-            self.typing = None;
-            self.rule = None;
-            if now.is_some() {
-                self.note.clear();
-            }
-            self.shown = now;
+        if self.settles_now() {
+            self.settles = None;
         }
+        if self.held.is_some() {
+            return;
+        }
+        let now = self.current(workflow).cloned();
+        let id = now.as_ref().map(|asked| asked.id.clone());
+        if id == self.shown {
+            return;
+        }
+        if let Some(field) = self.typing.take() {
+            let (title, question) = (std::mem::take(&mut self.title), self.shown.take());
+            self.held = Some(HeldKeys { title, question, field: Some(field) });
+            return;
+        }
+        self.rule = None;
+        if let Some(asked) = now {
+            self.title = question::asked(&asked);
+            self.note.clear();
+            self.settle();
+        }
+        self.shown = id;
     }
 
-    /// What is drawn below the tree. Where there is no room for all that is to be approved, that is
-    /// said instead, because no key approves it then.
-    pub(super) fn lines(
-        &self,
-        workflow: &WorkflowDetails,
-        paint: OutputPaint,
-        columns: usize,
-    ) -> Vec<String> {
-        let lines = self.whole_lines(workflow, paint, columns);
-        match self.current(workflow) {
-            Some(asked)
-                if asked.kind == InterventionKind::Approval && lines.len() > LineCanvas::rows() =>
-            {
-                self.short_lines(workflow, asked, paint, columns)
-            }
-            _ => lines,
-        }
+    /// Whether keys belong to something that is gone, and Enter or Esc is waited for.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.is_some()
     }
 
-    /// The question without what it is about, and why it cannot be approved here.
-    fn short_lines(
-        &self,
-        workflow: &WorkflowDetails,
-        asked: &Intervention,
-        paint: OutputPaint,
-        columns: usize,
-    ) -> Vec<String> {
-        let title = output::shortened(&format!("? {}", question::asked(asked)), columns - 1);
-        let what = if self.rule.is_some() { "rule" } else { "command" };
-        let why = format!(
-            "  too small to show the whole {what}: enlarge the terminal, or: coven inbox {}",
-            workflow.item.name
-        );
-        let mut lines = vec![paint.yellow(&title)];
-        lines.extend(output::wrapped(&why, columns - 1, 2).lines().map(str::to_owned));
-        if self.rule.is_some() {
-            lines.extend(key_lines(vec![key_words("Esc", "back", paint)], columns));
-        } else {
-            let can = |choice: InterventionChoice| !question::approves(choice);
-            let open = workflow.interventions.len();
-            lines.extend(keys(asked, task(workflow, asked), open, can, (paint, columns)));
-        }
-        lines
+    /// Drops keys until Enter or Esc, because they may be meant for what is gone.
+    pub(super) fn hold(&mut self, title: String) {
+        self.held = Some(HeldKeys { title, question: None, field: None });
     }
 
-    /// All of the question, however many lines it takes.
-    fn whole_lines(
-        &self,
-        workflow: &WorkflowDetails,
-        paint: OutputPaint,
-        columns: usize,
-    ) -> Vec<String> {
-        let Some(asked) = self.current(workflow) else {
-            return if self.note.is_empty() {
-                Vec::new()
-            } else {
-                vec![String::new(), paint.dim(&self.note)]
-            };
-        };
-        let cut =
-            |text: &str, less: usize| output::shortened(text, columns.saturating_sub(less + 1));
-        let waits = output::age(output::now().since(asked.created_at));
-        let title = cut(&format!("? {} ({waits})", question::asked(asked)), 0);
-        let mut lines = vec![String::new(), paint.yellow(&title)];
-        for line in question::excerpt(asked) {
-            for part in output::folded(&line, columns.saturating_sub(5)) {
-                lines.push(format!("  {} {part}", paint.dim("│")));
-            }
-        }
-        if let Some(help) = &asked.help {
-            let help = output::wrapped(&format!("  {}", output::one_line(help)), columns - 1, 2);
-            lines.extend(help.lines().map(str::to_owned));
-        }
-        if let Some(refused) = question::refused(asked) {
-            let refused = output::wrapped(&format!("  {refused}"), columns - 1, 2);
-            lines.extend(refused.lines().map(|line| paint.red(line)));
-        }
-        if let Some((rule, _)) = &self.rule {
-            lines.push("  approve always makes this rule, for the rest of the session:".to_owned());
-            for line in output::clean(&rule_text(rule)).lines() {
-                for part in output::folded(line, columns.saturating_sub(5)) {
-                    lines.push(format!("    {part}"));
-                }
-            }
-        }
-        match &self.typing {
-            _ if self.rule.is_some() => {
-                let keys =
-                    [("y", "make it"), ("s", "also save it in your policy"), ("Esc", "back")];
-                let keys = keys.map(|(key, words)| key_words(key, words, paint)).to_vec();
-                lines.extend(key_lines(keys, columns));
-            }
-            Some((choice, text)) => {
-                let prompt = match question::text(*choice) {
-                    TextRequirement::Maybe => "why (Enter for nothing, Esc to go back)",
-                    _ => "text (Enter sends, Esc goes back)",
-                };
-                let text =
-                    if asked.secret { "•".repeat(text.chars().count()) } else { text.clone() };
-                lines.push(cut(&format!("  {}: {prompt}: {text}▏", question::words(*choice)), 0));
-            }
-            None => lines.extend(keys(
-                asked,
-                task(workflow, asked),
-                workflow.interventions.len(),
-                |choice| question::can_decide(asked, choice),
-                (paint, columns),
-            )),
-        }
-        if !self.note.is_empty() {
-            lines.push(paint.dim(&cut(&format!("  {}", self.note), 0)));
-        }
-        lines
+    /// Whether keys count from now on, and are to be shown.
+    pub(super) fn settles_now(&self) -> bool {
+        self.settles.is_some_and(|from| from <= Instant::now())
+    }
+
+    /// No key counts for a moment.
+    pub(super) fn settle(&mut self) {
+        self.settles = Some(Instant::now() + QUESTION_SETTLE_TIME);
     }
 
     /// Takes what was typed. What follows the key that decides is thrown away: it was typed for
     /// something else.
     pub(super) fn typed(&mut self, workflow: &WorkflowDetails, bytes: &[u8]) -> AskAction {
+        let keys = self.keys.feed(bytes);
+        if self.held.is_some() {
+            let goes_on = |key: &KeyInput| matches!(key, KeyInput::Key('\r' | '\n' | '\x1b'));
+            if keys.iter().any(goes_on) {
+                self.held = None;
+                self.settle();
+            }
+            return AskAction::Nothing;
+        }
         let Some(asked) = self.current(workflow).cloned() else { return AskAction::Nothing };
-        if self.replaced.is_some_and(|since| since.elapsed() < QUESTION_SETTLE_TIME) {
+        if self.settles.is_some() {
+            self.settle();
+            return AskAction::Nothing;
+        }
+        if keys.is_empty() {
             return AskAction::Nothing;
         }
         self.note.clear();
-        // A key with a name, such as an arrow, comes as a sequence and means nothing here.
-        if bytes.len() > 1 && bytes[0] == 0x1b {
-            return AskAction::Nothing;
+        let action = if self.typing.is_some() {
+            self.typed_text(&keys)
+        } else {
+            self.pressed(workflow, &asked, &keys)
+        };
+        if action != AskAction::Nothing {
+            // The rest of what is typed was not meant for what comes next.
+            self.settle();
         }
-        for character in String::from_utf8_lossy(bytes).chars() {
-            if self.typing.is_none() && !self.takes(workflow, &asked, character) {
-                continue;
-            }
-            if self.rule.is_some() {
-                return self.confirm(character);
-            }
-            if character == question::key(InterventionChoice::ApproveAlways)
-                && self.typing.is_none()
-                && asked.options.contains(&InterventionChoice::ApproveAlways)
-            {
-                self.show_rule(&asked, task(workflow, &asked));
-                // What was typed behind it was typed before the rule was shown.
+        action
+    }
+
+    /// Takes a key where each one means something by itself. Nobody presses two in one moment:
+    /// several are a text that was pasted, or meant for something else.
+    fn pressed(
+        &mut self,
+        workflow: &WorkflowDetails,
+        asked: &Intervention,
+        keys: &[KeyInput],
+    ) -> AskAction {
+        let key = match keys {
+            [KeyInput::Key(key)] => *key,
+            [KeyInput::Named] => return AskAction::Nothing,
+            keys => {
+                let is_pasted = |key: &KeyInput| matches!(key, KeyInput::Pasted(_));
+                self.note = if keys.iter().any(is_pasted) {
+                    "what is pasted means nothing here: press a key".to_owned()
+                } else {
+                    "several keys at once mean nothing here: press one".to_owned()
+                };
+                self.settle();
                 return AskAction::Nothing;
             }
-            let wish = match self.typing {
-                Some(_) => self.text(character),
-                None => self.choose(
-                    &asked,
-                    task(workflow, &asked),
-                    workflow.interventions.len(),
-                    character,
-                ),
+        };
+        if !self.takes(workflow, asked, key) {
+            return AskAction::Nothing;
+        }
+        if self.rule.is_some() {
+            return self.confirm(key);
+        }
+        let task = task(workflow, asked);
+        if key == question::key(InterventionChoice::ApproveAlways)
+            && asked.options.contains(&InterventionChoice::ApproveAlways)
+        {
+            self.show_rule(asked, task);
+            return AskAction::Nothing;
+        }
+        self.choose(asked, task, workflow.interventions.len(), key)
+    }
+
+    /// Takes keys while a text is typed.
+    fn typed_text(&mut self, keys: &[KeyInput]) -> AskAction {
+        for key in keys {
+            let action = match key {
+                KeyInput::Key(character) => self.text(*character),
+                KeyInput::Pasted(pasted) => {
+                    if let Some(field) = &mut self.typing {
+                        field.text.push_str(pasted);
+                    }
+                    AskAction::Nothing
+                }
+                KeyInput::Named => AskAction::Nothing,
             };
-            if wish != AskAction::Nothing {
-                return wish;
+            // What follows was not typed for what is shown then.
+            if action != AskAction::Nothing || self.typing.is_none() {
+                return action;
             }
         }
         AskAction::Nothing
@@ -256,31 +279,35 @@ impl QuestionPrompt {
     fn show_rule(&mut self, asked: &Intervention, task: Option<&TaskItem>) {
         let Some(task) = task else { return };
         match question::always(asked, &task.adapter) {
-            Ok(rule) => self.rule = Some((rule, Instant::now())),
+            Ok(rule) => {
+                self.rule = Some(rule);
+                self.settle();
+            }
             Err(why) => self.note = format!("it cannot be approved for always: {why}"),
         }
     }
 
     /// Takes a key while a rule is shown.
     fn confirm(&mut self, key: char) -> AskAction {
-        let Some((rule, since)) = self.rule.take() else { return AskAction::Nothing };
+        let Some(rule) = self.rule.take() else { return AskAction::Nothing };
         match key {
-            'y' | 's' if since.elapsed() >= QUESTION_SETTLE_TIME => {
-                AskAction::Always { rule, save: key == 's' }
+            'y' | 's' => AskAction::Always { rule, save: key == 's' },
+            '\x1b' | 'n' => {
+                self.settle();
+                AskAction::Nothing
             }
-            '\x1b' | 'n' => AskAction::Nothing,
             _ => {
-                self.rule = Some((rule, since));
+                self.rule = Some(rule);
                 AskAction::Nothing
             }
         }
     }
 
     fn text(&mut self, character: char) -> AskAction {
-        let Some((choice, text)) = &mut self.typing else { return AskAction::Nothing };
+        let Some(field) = &mut self.typing else { return AskAction::Nothing };
         match character {
             '\r' | '\n' => {
-                let (choice, text) = (*choice, text.trim().to_owned());
+                let (choice, text) = (field.choice, field.text.trim().to_owned());
                 if text.is_empty() && question::text(choice) == TextRequirement::Needed {
                     "type a text first".clone_into(&mut self.note);
                     return AskAction::Nothing;
@@ -288,10 +315,13 @@ impl QuestionPrompt {
                 self.typing = None;
                 return AskAction::Decide(choice, Some(text).filter(|text| !text.is_empty()));
             }
-            '\x1b' => self.typing = None,
-            '\x7f' | '\x08' => drop(text.pop()),
-            '\x15' => text.clear(),
-            character if !character.is_control() => text.push(character),
+            '\x1b' => {
+                self.typing = None;
+                self.settle();
+            }
+            '\x7f' | '\x08' => drop(field.text.pop()),
+            '\x15' => field.text.clear(),
+            character if !character.is_control() => field.text.push(character),
             _ => {}
         }
         AskAction::Nothing
@@ -308,14 +338,14 @@ impl QuestionPrompt {
             if !entry.takes_text {
                 return AskAction::Decide(InterventionChoice::Answer, Some(entry.id.clone()));
             }
-            self.typing = Some((InterventionChoice::Answer, String::new()));
+            self.typing = Some(TextField::new(InterventionChoice::Answer, asked));
             return AskAction::Nothing;
         }
         if let Some(choice) = asked.options.iter().find(|choice| question::key(**choice) == key) {
             if question::text(*choice) == TextRequirement::None {
                 return AskAction::Decide(*choice, None);
             }
-            self.typing = Some((*choice, String::new()));
+            self.typing = Some(TextField::new(*choice, asked));
             return AskAction::Nothing;
         }
         match key {
@@ -363,6 +393,8 @@ impl QuestionPrompt {
             Ok(_) => format!("{}: {}", question::asked(asked), question::words(choice)),
             Err(error) => format!("not done: {}", output::one_line(&error.to_string())),
         };
+        // Keys that were pressed in the meantime were not meant for what is asked now.
+        self.settle();
     }
 }
 
@@ -372,54 +404,4 @@ fn task<'a>(workflow: &'a WorkflowDetails, asked: &Intervention) -> Option<&'a T
 
 fn has_terminal(task: Option<&TaskItem>) -> bool {
     task.is_some_and(|task| task.live && task.mode == AgentMode::Interactive)
-}
-
-fn keys(
-    asked: &Intervention,
-    task: Option<&TaskItem>,
-    open: usize,
-    can_decide: impl Fn(InterventionChoice) -> bool,
-    (paint, columns): (OutputPaint, usize),
-) -> Vec<String> {
-    let key = |key: &str, words: &str| key_words(key, words, paint);
-    let choice = |choice: &InterventionChoice| {
-        key(&question::key(*choice).to_string(), question::words(*choice))
-    };
-    let entries = question::entries(asked).filter(|entry| entry.id.len() == 1);
-    let mut all: Vec<(usize, String)> =
-        entries.map(|entry| key(&entry.id, &output::one_line(&entry.label))).collect();
-    all.extend(asked.options.iter().filter(|choice| can_decide(**choice)).map(choice));
-    if has_terminal(task) {
-        all.push(key("o", "open its terminal"));
-    }
-    if open > 1 {
-        all.push(key("Tab", &format!("next of {open}")));
-    }
-    key_lines(all, columns)
-}
-
-/// A key with what it does, and how wide that is.
-fn key_words(key: &str, words: &str, paint: OutputPaint) -> (usize, String) {
-    let width = key.len() + 3 + output::width(words);
-    (width, format!("{} {words}", paint.bold(&format!("[{key}]"))))
-}
-
-/// Keys on as many lines as they need.
-fn key_lines(all: Vec<(usize, String)>, columns: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut used = columns;
-    for (width, text) in all {
-        match lines.last_mut() {
-            Some(line) if used + 3 + width < columns => {
-                line.push_str("   ");
-                line.push_str(&text);
-                used += 3 + width;
-            }
-            _ => {
-                lines.push(format!("  {text}"));
-                used = 2 + width;
-            }
-        }
-    }
-    lines
 }

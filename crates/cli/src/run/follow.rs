@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::workflow::WorkflowDetails;
-use coven_model::SessionId;
 use coven_model::event::SessionEvent;
+use coven_model::{Intervention, SessionId};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::ask::{AskAction, QuestionPrompt};
 use super::canvas::LineCanvas;
 use super::end;
+use super::key_input::CommandKeyboard;
 use super::lines::{FactPrinter, event};
-use crate::attach;
+use crate::attach::{self, AttachEnd};
 use crate::events::EventPump;
 use crate::failure::{CommandFailure, FailureCode, Result};
 use crate::signals::{SignalEvent, SignalListener};
@@ -75,7 +76,7 @@ pub(crate) struct RunFollower {
     lines: FactPrinter,
     /// Facts up to here are not told.
     from: u64,
-    /// Whether every question is answered without asking.
+    /// Whether questions are answered without asking, except those that are left to a person.
     auto: bool,
 }
 
@@ -104,7 +105,7 @@ impl RunFollower {
         }
     }
 
-    /// The same, where every question is answered without asking.
+    /// The same, where questions are answered without asking.
     pub(crate) fn answered_by_itself(self, auto: bool) -> Self {
         Self { auto, ..self }
     }
@@ -179,14 +180,25 @@ impl RunFollower {
         }
     }
 
-    /// Prints the command that answers what waits, unless answers are automatic or asked in place.
+    /// What waits and is not answered without a person.
+    fn left_to_person<'a>(
+        &self,
+        workflow: &'a WorkflowDetails,
+    ) -> impl DoubleEndedIterator<Item = &'a Intervention> {
+        let auto = self.auto;
+        let is_left =
+            move |asked: &&Intervention| !auto || workflow.left_by_auto.contains(&asked.id);
+        workflow.interventions.iter().filter(is_left)
+    }
+
+    /// Prints the command that answers what waits, unless that is automatic or asked in place.
     async fn how_to_answer(&self) -> Result {
-        if self.auto || !matches!(self.how, FollowMode::Lines(_)) {
+        if !matches!(self.how, FollowMode::Lines(_)) {
             return Ok(());
         }
         let workflow = self.client.workflow(self.id.as_str()).await?;
         let alone = workflow.interventions.len() == 1;
-        if let Some(asked) = workflow.interventions.last() {
+        if let Some(asked) = self.left_to_person(&workflow).next_back() {
             let name = question::name(&self.name, asked, alone);
             output::say!("To answer: {}", question::commands(&name, asked).join(", or "));
         }
@@ -199,18 +211,16 @@ impl RunFollower {
             return Ok(None);
         }
         let workflow = self.client.workflow(self.id.as_str()).await?;
-        Ok((!workflow.interventions.is_empty()).then(|| Box::new(workflow)))
+        let is_blocked = self.left_to_person(&workflow).next().is_some();
+        Ok(is_blocked.then(|| Box::new(workflow)))
     }
 
     /// A tree that changes.
     async fn tree(&mut self) -> Result<FollowEnd> {
         let mut events = EventPump::session(&self.client, &self.id, None);
         let mut workflow = self.client.workflow(self.id.as_str()).await?;
-        let mut keyboard = if tty::is_interactive() {
-            Some(TerminalKeyboard::take(KeyMode::Single)?)
-        } else {
-            None
-        };
+        let mut keyboard =
+            if tty::is_interactive() { Some(CommandKeyboard::take()?) } else { None };
         let mut look = interval(TREE_POLL_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let (mut dirty, mut over, mut drawn) = (true, false, None::<Instant>);
@@ -224,6 +234,12 @@ impl RunFollower {
                     Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
                     Some(StreamedEvent::End) | None => (dirty, over) = (true, true),
                     Some(StreamedEvent::Event(envelope)) if envelope.kind == "task.output" => {}
+                    Some(StreamedEvent::Event(envelope)) => {
+                        if let Some(event) = event(&envelope) {
+                            self.ask.happened(&event);
+                        }
+                        dirty = true;
+                    }
                     Some(_) => dirty = true,
                 },
                 bytes = typed(keyboard.as_ref()) => {
@@ -237,7 +253,8 @@ impl RunFollower {
                 }
                 _ = look.tick() => {}
             }
-            if dirty || drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_INTERVAL) {
+            let is_old = drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW_INTERVAL);
+            if dirty || is_old || self.ask.settles_now() {
                 if dirty {
                     workflow = self.client.workflow(self.id.as_str()).await?;
                 }
@@ -245,10 +262,11 @@ impl RunFollower {
                 self.draw(&workflow)?;
                 (dirty, drawn) = (false, Some(Instant::now()));
             }
-            if over || workflow.item.status.is_final() {
+            if (over || workflow.item.status.is_final()) && !self.ask.is_held() {
                 return Ok(FollowEnd::Over);
             }
-            if self.how.on_block() == OnBlock::Fail && !workflow.interventions.is_empty() {
+            let is_blocked = self.left_to_person(&workflow).next().is_some();
+            if self.how.on_block() == OnBlock::Fail && is_blocked {
                 return Ok(FollowEnd::Blocked(Box::new(workflow)));
             }
         }
@@ -281,7 +299,7 @@ impl RunFollower {
         &mut self,
         wish: AskAction,
         workflow: &WorkflowDetails,
-        keyboard: &mut Option<TerminalKeyboard>,
+        keyboard: &mut Option<CommandKeyboard>,
     ) -> Result {
         let Some(asked) = self.ask.current(workflow).cloned() else { return Ok(()) };
         match wish {
@@ -300,8 +318,20 @@ impl RunFollower {
                 drop(keyboard.take());
                 let view = attach::TerminalView::new(self.id.as_str(), &self.name, task.as_str());
                 let seen = attach::through(&self.client, &view, attach::Options::default()).await;
-                *keyboard = Some(TerminalKeyboard::take(KeyMode::Single)?);
-                seen.map(drop)
+                *keyboard = Some(CommandKeyboard::take()?);
+                let name = format!("{}/{task}", self.name);
+                match seen? {
+                    AttachEnd::Left => self.ask.settle(),
+                    // What the person types for the agent goes on coming for a while.
+                    AttachEnd::Ended(why) => {
+                        let why = output::one_line(&why);
+                        self.ask.hold(format!("the agent {name} has ended: {why}"));
+                    }
+                    AttachEnd::Stopped | AttachEnd::Lost => {
+                        self.ask.hold(format!("the terminal of {name} was closed by the daemon"));
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -325,7 +355,7 @@ impl RunFollower {
             end::tree(workflow).ok();
         }
         let alone = workflow.interventions.len() == 1;
-        let Some(asked) = workflow.interventions.first() else {
+        let Some(asked) = self.left_to_person(workflow).next() else {
             return CommandFailure::silent(FailureCode::Blocked);
         };
         let name = question::name(&self.name, asked, alone);
@@ -334,10 +364,15 @@ impl RunFollower {
         for line in question::excerpt(asked) {
             message.push_str(format!("\n  │ {line}").trim_end());
         }
-        let hint = format!(
-            "{how}\n      then: coven show {} --follow   (or run with --on-block wait, --auto allow)",
-            self.name
-        );
+        if self.auto {
+            message.push_str("\n  --auto does not answer it");
+        }
+        let or = match self.auto || !question::is_allowed_by_auto(asked) {
+            true => "--on-block wait",
+            false => "--on-block wait, --auto allow",
+        };
+        let hint =
+            format!("{how}\n      then: coven show {} --follow   (or run with {or})", self.name);
         CommandFailure::new(FailureCode::Blocked, message).hint(hint)
     }
 
@@ -360,6 +395,7 @@ impl RunFollower {
         if timeout(SECOND_INTERRUPT_WINDOW, again).await.is_err() {
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
+        tty::discard_typed()?;
         output::ask!("Cancel {name} and stop its agents? [y/N] ");
         let keyboard = TerminalKeyboard::take(KeyMode::Single)?;
         let bytes = tokio::select! {
@@ -367,7 +403,7 @@ impl RunFollower {
             _ = self.signal() => Vec::new(),
         };
         drop(keyboard);
-        if !matches!(bytes.first(), Some(b'y' | b'Y')) {
+        if !tty::is_yes(&bytes) {
             output::say!("no");
             return Err(CommandFailure::silent(FailureCode::Interrupted));
         }
@@ -386,7 +422,7 @@ impl RunFollower {
 }
 
 /// The next bytes from the keyboard; never ready where there is none.
-async fn typed(keyboard: Option<&TerminalKeyboard>) -> io::Result<Vec<u8>> {
+async fn typed(keyboard: Option<&CommandKeyboard>) -> io::Result<Vec<u8>> {
     match keyboard {
         Some(keyboard) => keyboard.read().await,
         None => std::future::pending().await,

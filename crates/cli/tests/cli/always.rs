@@ -281,6 +281,7 @@ fn an_approve_key_is_refused_while_the_end_of_the_command_is_not_shown() {
     terminal.until_shows("too small to show the whole command");
     assert!(!terminal.text().contains("end-of-it"), "{}", terminal.text());
     for key in ["a", "A"] {
+        terminal.until_shows("[d] deny");
         terminal.send(key);
         terminal.until("the key was read", |terminal| !terminal.read(200));
         assert_eq!(decisions(&home, &home.only()), [], "{key}");
@@ -302,8 +303,13 @@ fn a_run_shows_the_rule_before_the_key_that_makes_it_counts() {
     let home = Home::new();
     let mut terminal = followed(&home, "echo a", LARGE);
     terminal.until_shows("[A] approve always");
-    // What is typed with the key was typed before the rule was shown.
+    // What is typed behind the key was typed before the rule was shown.
     terminal.send("Ay");
+    terminal.until_shows("press one");
+    terminal.until_shows("[A] approve always");
+    terminal.send("A");
+    terminal.until_shows("approve always makes this rule");
+    terminal.send("y");
     terminal.until_shows("[y] make it");
     assert!(terminal.text().contains("command: 'echo a'"), "{}", terminal.text());
     assert_eq!(decisions(&home, &home.only()), []);
@@ -311,8 +317,8 @@ fn a_run_shows_the_rule_before_the_key_that_makes_it_counts() {
     terminal.until_shows("[A] approve always");
     terminal.send("A");
     terminal.until_shows("[y] make it");
+    terminal.send("y");
     terminal.until("the rule is made", |terminal| {
-        terminal.send("y");
         terminal.read(100);
         !decisions(&home, &home.only()).is_empty()
     });

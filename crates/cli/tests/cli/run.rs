@@ -68,6 +68,30 @@ fn questions_can_be_answered_by_themselves_either_way() {
     home.run(gate, &["--auto", "deny"]).code(1);
 }
 
+/// What `--auto` leaves to a person is told like without it, and nothing hangs.
+#[test]
+fn a_question_that_auto_does_not_answer_ends_with_exit_code_3_without_a_terminal() {
+    let home = Home::new();
+    let asks = "  - {name: ask, type: agent, adapter: shell, mode: interactive, extra_args: [bash, -c], prompt: 'read -r -p \"Overwrite it? (y/n) \" x; echo got $x > got.txt'}\n";
+    for auto in ["allow", "deny"] {
+        let said = home.run(asks, &["--auto", auto]).code(3);
+        assert!(said.err.contains("Overwrite it? (y/n)"), "{}", said.err);
+        assert!(said.err.contains("--auto does not answer it"), "{}", said.err);
+        assert!(said.err.contains("answer \"TEXT\""), "{}", said.err);
+        assert!(!said.err.contains("--auto allow"), "{}", said.err);
+        let name = home.coven(&["ls", "-n", "1", "--json"]).ok().json()["workflows"][0]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(said.err.contains(&format!("coven show {name} --follow")), "{}", said.err);
+        home.coven(&["answer", &name, "answer", "y"]).ok();
+        home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    }
+    // Without `--auto` it is not recommended either.
+    let said = home.run(asks, &[]).code(3);
+    assert!(!said.err.contains("--auto"), "{}", said.err);
+}
+
 #[test]
 fn a_run_that_fails_says_why_and_where_to_look() {
     let home = Home::new();

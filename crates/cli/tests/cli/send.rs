@@ -20,6 +20,25 @@ fn a_message_is_typed_to_the_agent_and_arrives() {
 }
 
 #[test]
+fn each_message_is_shown_with_the_time_at_which_it_was_sent() {
+    let home = Home::new();
+    let name = home.agent("");
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    for text in ["say one", "say two", "say three"] {
+        home.coven(&["send", &name, text]).ok();
+    }
+    let of = |list: &serde_json::Value, kind: &str, key: &str, time: &str| -> Vec<String> {
+        let list = list.as_array().unwrap().iter().filter(|entry| entry[key] == kind);
+        list.map(|entry| entry[time].to_string()).collect()
+    };
+    let events = json!(home.coven(&["events", &name, "--json"]).ok().lines());
+    let shown = home.coven(&["show", &name, "--json"]).ok().json();
+    let times = of(&shown["session"]["history"], "input", "what", "at");
+    assert_eq!(times, of(&events, "input.queued", "type", "time"), "{shown:#}");
+    assert!(times.len() == 3 && times.is_sorted() && times[0] < times[2], "{times:?}");
+}
+
+#[test]
 fn a_message_to_an_agent_that_is_just_started_waits_for_it() {
     let home = Home::new();
     let name = home.agent("say hello");

@@ -96,7 +96,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
         }
         for fact in &facts {
             state = fold(state, fact);
-            viewer.record(fact);
+            viewer.record(time, fact);
         }
         let at = Instant::now();
         if view_at.is_none_or(|view_at: Instant| at >= view_at + VIEW_INTERVAL)

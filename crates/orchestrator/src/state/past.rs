@@ -31,7 +31,7 @@ impl PastSession {
             let record = record?;
             (last, updated_at) = (record.seq, record.time);
             state = fold(state, &record.fact);
-            viewer.record(&record.fact);
+            viewer.record(record.time, &record.fact);
             given_up |= matches!(record.fact, SessionEvent::SessionDeleted { .. });
         }
         let jobs = LiveJobs::default();

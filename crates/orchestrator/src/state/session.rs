@@ -57,7 +57,8 @@ impl WorkflowSession {
         let mut session = Self::empty(id, Session::open(base, authority, id)?);
         let mut reader = session.reader();
         for record in reader.read_from::<SessionEvent>(1)? {
-            session.take(&record?.fact);
+            let record = record?;
+            session.take(record.time, &record.fact);
         }
         session.last = session.files.lock().last();
         session.view_is_behind = session.files.lock().view_needs_rebuild();
@@ -78,9 +79,9 @@ impl WorkflowSession {
         }
     }
 
-    fn take(&mut self, fact: &SessionEvent) {
+    fn take(&mut self, time: Timestamp, fact: &SessionEvent) {
         self.state = fold(std::mem::take(&mut self.state), fact);
-        self.viewer.record(fact);
+        self.viewer.record(time, fact);
     }
 
     /// The id that names the session and its folder.
@@ -154,7 +155,7 @@ impl WorkflowSession {
             return Ok(Ok(Recorded { seqs: next..next, restored: false }));
         }
         let appended = writer.append(&self.id, &self.files, now, facts.clone()).await?;
-        Ok(appended.map(|appended| self.recorded(appended, facts)))
+        Ok(appended.map(|appended| self.recorded(appended, facts, now)))
     }
 
     /// Records facts and writes the readable view on this thread, which waits on the disk.
@@ -167,15 +168,15 @@ impl WorkflowSession {
         let written = files.write(now, facts)?;
         let appended = files.sync(written)?;
         drop(files);
-        let recorded = self.recorded(appended, facts);
+        let recorded = self.recorded(appended, facts, now);
         let view = self.files.lock().write_view(&self.state, &self.viewer);
         self.view_is_behind = !view.is_done;
         Ok(recorded)
     }
 
-    fn recorded(&mut self, appended: Appended, facts: &[SessionEvent]) -> Recorded {
+    fn recorded(&mut self, appended: Appended, facts: &[SessionEvent], now: Timestamp) -> Recorded {
         for fact in facts {
-            self.take(fact);
+            self.take(now, fact);
         }
         self.last = appended.seqs.end - 1;
         // A deleted session that is cut off before its folder is gone is known by a view that is

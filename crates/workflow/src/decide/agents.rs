@@ -19,7 +19,7 @@ use crate::state::{AnswerPhase, LiveJob, PendingText, RunPhase, WorkflowRun};
 const MAX_DENIALS: u32 = 5;
 
 /// Why a question comes back that was answered.
-const STILL_ASKED: &str = "it was answered, and the agent still asks the same";
+const STILL_ASKED: &str = "the agent still asks the same after an answer";
 
 impl WorkflowRun {
     /// The decision about a command that a person has approved for the rest of the session. The

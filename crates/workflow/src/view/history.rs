@@ -16,7 +16,7 @@ const MAX_ENTRY_CHARS: usize = 2000;
 pub struct RunHistory {
     /// Shared with the copies that snapshots hold, so that copying a history is cheap.
     entries: VecDeque<Arc<HistoryEntry>>,
-    /// When the newest fact that tells its time was written.
+    /// When the newest fact was recorded. Facts that do not tell their time are shown with it.
     now: Timestamp,
 }
 
@@ -26,8 +26,9 @@ impl RunHistory {
         self.entries.iter().map(AsRef::as_ref)
     }
 
-    /// Takes note of a fact.
-    pub fn record(&mut self, event: &SessionEvent) {
+    /// Takes note of a fact that was recorded at this time.
+    pub fn record(&mut self, time: Timestamp, event: &SessionEvent) {
+        self.now = self.now.max(time);
         use HistoryKind::{Decision as Decided, Input, Output, Progress, Prompt, Question};
         match event {
             SessionEvent::WorkflowStarted { at } => self.add(*at, Progress, None, "the run began"),

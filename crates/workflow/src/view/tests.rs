@@ -14,7 +14,7 @@ use crate::testing::*;
 fn viewer(told: &TestRun) -> SessionViewBuilder {
     let mut viewer = SessionViewBuilder::default();
     for event in &told.journal {
-        viewer.record(event);
+        viewer.record(Timestamp::default(), event);
     }
     viewer
 }
@@ -48,6 +48,21 @@ fn the_view_of_a_session_has_its_goal_its_definition_and_what_was_said() {
     assert!(said.contains(&(HistoryKind::Output, "one, two")), "{said:?}");
     let text = serde_json::to_string(&view).unwrap();
     assert_eq!(serde_json::from_str::<SessionView>(&text).unwrap(), view);
+}
+
+/// The fact of a message does not tell its time; its record does.
+#[test]
+fn each_message_is_shown_with_the_time_at_which_it_was_recorded() {
+    let mut history = RunHistory::default();
+    let at = |seconds: u64| Timestamp::from_millis(seconds * 1000);
+    history.record(at(1), &SessionEvent::WorkflowStarted { at: at(1) });
+    for number in 1..=3 {
+        let (job, text) = (job("a", 1), format!("message {number}"));
+        let queued = SessionEvent::InputQueued { job, number, text, seen: 0, by: None };
+        history.record(at(10 * u64::from(number)), &queued);
+    }
+    let times: Vec<Timestamp> = history.entries().map(|entry| entry.at).collect();
+    assert_eq!(times, [at(1), at(10), at(20), at(30)]);
 }
 
 #[test]

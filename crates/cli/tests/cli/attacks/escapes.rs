@@ -185,8 +185,10 @@ fn on_a_terminal_only_our_own_colours_are_sent() {
     let project = HostileProject::new();
     for args in [&["ls", "-C", "."][..], &["show", NAME], &["trust"], &["--json", NAME], &[NAME]] {
         let mut terminal = Terminal::start(project.command(args), crate::home::SIZE);
-        // For the one that asks.
-        terminal.send("n");
+        if args == ["trust"] {
+            terminal.until_shows("[y/N]");
+            terminal.send("n");
+        }
         terminal.finish();
         assert_eq!(terminal.title(), "", "coven {args:?} set a title");
         assert!(!terminal.text().contains(acts), "coven {args:?}: {:?}", terminal.text());
