@@ -19,7 +19,7 @@ use coven_terminal::snapshot::is_frame;
 use regex::{Regex, RegexSet};
 
 use crate::config::{Config, MatchKind, StateRule};
-use approval::CompiledApproval;
+use approval::{CompiledApproval, QuestionLines};
 pub(crate) use approval::hides_lines;
 use compile::{compile, sets};
 
@@ -185,8 +185,13 @@ impl ScreenRules {
             wanted(rule).then(|| rule.apply(index, view, texts.get(&region)?)).flatten()
         })?;
         if self.ranked[hit.rule].kind == MatchKind::Approval {
-            let asked = &hit.excerpt[hit.older..];
-            let found = self.approvals.iter().find_map(|about| about.read(view, asked));
+            let known = hit.known.start.saturating_sub(hit.lines.start + hit.older);
+            let question = QuestionLines {
+                lines: &hit.excerpt[hit.older..],
+                known: known..known + hit.known.len(),
+                begins: hit.begins,
+            };
+            let found = self.approvals.iter().find_map(|about| about.read(view, &question));
             hit.action = found.unwrap_or_default();
         }
         hit.action.truncated |= hit.begins_above;
