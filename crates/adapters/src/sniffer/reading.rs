@@ -129,7 +129,9 @@ impl StateReading {
                 return busy.against(Some(told));
             }
             let title = title.map(|title| Self::of_title(rules, view, title, errors));
+            // What a screen looks like in any program is less than what the program says twice.
             return match title {
+                Some(title) if title.source == EvidenceSource::Generic => told.against(Some(title)),
                 Some(title) if title.is_busy() => title.against(Some(told)),
                 _ => told,
             };
