@@ -279,6 +279,10 @@ impl StateReading {
     ) -> Self {
         let mut reading = Self::screen(rules, hit);
         if reading.state == AgentState::Idle {
+            // The end of a plain prompt looks like that of a question for yes or no.
+            if let Some(asked) = ScreenRules::yes_or_no(view) {
+                return Self::of_generic(asked).against(Some(reading));
+            }
             reading.find_error(rules, view, errors);
         }
         reading
@@ -312,6 +316,8 @@ impl StateReading {
             rule: hit.rule.to_owned(),
             text: shortened(&hit.line),
             excerpt: hit.excerpt,
+            action: AskedAction { truncated: hit.is_cut, ..AskedAction::default() },
+            line: Some(hit.asked_line),
             menu: hit.menu,
             ..Self::unknown()
         }
@@ -345,6 +351,8 @@ impl StateReading {
             self.unpainted = true;
             let rule = if let Some(hit) = rules.generic(view) {
                 (self.excerpt, self.menu) = (hit.excerpt, hit.menu);
+                self.action.truncated = hit.is_cut;
+                self.line = Some(hit.asked_line);
                 hit.rule
             } else {
                 self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);
