@@ -34,7 +34,8 @@ pub(crate) fn hides_lines(excerpt: &[String]) -> bool {
 #[derive(Debug)]
 pub(super) struct QuestionLines<'a> {
     pub(super) lines: &'a [String],
-    /// Those by which the rule knows the question.
+    /// Those that the pattern of the rule matches. Only the first and the last of them are taken
+    /// by that: what lies between may be a part of the command.
     pub(super) known: Range<usize>,
     /// How many lines up to the question look like its beginning.
     pub(super) begins: usize,
@@ -49,9 +50,8 @@ impl QuestionLines<'_> {
             let first = begin + line.len() - words.len();
             let end = begin + line.trim_end().len();
             begin += line.len() + 1;
-            self.known.contains(&index)
-                || words.is_empty()
-                || (range.start <= first && end <= range.end)
+            let is_known = index == self.known.start || index + 1 == self.known.end;
+            is_known || words.is_empty() || (range.start <= first && end <= range.end)
         };
         self.lines.iter().enumerate().all(is_taken)
     }

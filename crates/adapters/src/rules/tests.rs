@@ -232,6 +232,14 @@ fn a_command_is_read_only_where_every_line_of_its_question_is_taken() {
         assert_eq!(read(&made(command, ""), "Run echo hi; touch evil"), None, "{command}");
         assert_eq!(read(&made(command, ""), "Run true; echo hi"), None, "{command}");
     }
+    // The pattern of the state takes its first and its last line, and none between.
+    let spans = rules(
+        r#"{"states": {"ask": {"pattern": "^Run [\\s\\S]*Proceed\\? \\(y/n\\)", "kind": "approval",
+            "region": "tail:9", "begins": "^Run "}},
+            "approvals": [{"tool": "shell", "command": "^Run (?P<command>.*)$"}]}"#,
+    );
+    assert_eq!(read(&spans, "Run echo hi").as_deref(), Some("echo hi"));
+    assert_eq!(read(&spans, "Run echo hi\ntouch evil"), None);
     // With rows that cannot look like the beginning.
     let rows = made("^Run this:\n(?P<command>(?:  .*\n?)+)$", "^  (.*)$");
     for (question, command) in [
