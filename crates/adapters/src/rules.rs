@@ -5,6 +5,7 @@ mod compile;
 mod generic;
 mod hidden_line;
 mod menu;
+mod own_lines;
 mod region;
 mod rule;
 mod view;
@@ -19,14 +20,15 @@ use coven_terminal::snapshot::is_frame;
 use regex::{Regex, RegexSet};
 
 use crate::config::{Config, MatchKind, StateRule};
-use approval::CompiledApproval;
 pub(crate) use approval::hides_lines;
+use approval::{CompiledApproval, QuestionLines};
 use compile::{compile, sets};
 
 pub use compile::RuleError;
 pub(crate) use generic::{GenericHit, without_times};
 pub(crate) use hidden_line::{hidden_line, is_hidden_line};
 pub use menu::{MenuLayout, ScreenMenu};
+pub(crate) use own_lines::without_motion;
 pub use region::{RegionError, ScreenRegion};
 pub(crate) use rule::{CompiledRule, LinePlace, RuleHit};
 pub use view::{LineView, TypedText};
@@ -185,12 +187,18 @@ impl ScreenRules {
             wanted(rule).then(|| rule.apply(index, view, texts.get(&region)?)).flatten()
         })?;
         if self.ranked[hit.rule].kind == MatchKind::Approval {
-            let asked = &hit.excerpt[hit.older..];
-            let found = self.approvals.iter().find_map(|about| about.read(view, asked));
+            let known = hit.known.start.saturating_sub(hit.lines.start + hit.older);
+            let question = QuestionLines {
+                lines: &hit.excerpt[hit.older..],
+                known: known..known + hit.known.len(),
+                begins: hit.begins,
+            };
+            let found = self.approvals.iter().find_map(|about| about.read(view, &question));
             hit.action = found.unwrap_or_default();
         }
         hit.action.truncated |= hit.begins_above;
-        if self.ranked[hit.rule].kind.awaits() {
+        // Where the terminal collects a line no key moves a mark.
+        if self.ranked[hit.rule].kind.awaits() && !view.collects_line() {
             hit.menu = self.menu(view, hit.lines.clone());
         }
         Some(hit)
@@ -207,6 +215,11 @@ impl ScreenRules {
         let mut hit = GenericHit::find(view)?;
         hit.menu = hit.menu.map(|menu| menu.with_text_entry(self.entries.text.as_ref()));
         Some(hit)
+    }
+
+    /// A question for yes or no at the cursor. A plain prompt looks the same at its end.
+    pub(crate) fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
+        generic::yes_or_no(view)
     }
 
     /// Whether there is a rule for the prompt and the prompt is not to be seen.

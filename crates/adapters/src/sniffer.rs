@@ -159,6 +159,11 @@ impl ScreenSniffer {
         self.questions.is_repeated()
     }
 
+    /// Whether a part of the question is not on the screen.
+    pub fn question_is_cut(&self) -> bool {
+        self.questions.action().truncated
+    }
+
     /// What the agent asks for, while it waits for that.
     pub fn asked_action(&self) -> AskedAction {
         let entries = self.menu().map(|menu| menu.entries.clone()).unwrap_or_default();

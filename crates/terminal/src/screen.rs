@@ -132,6 +132,17 @@ impl Screen {
         self.parser.feed(bytes, &mut self.engine);
     }
 
+    /// How many rows have left the screen at its top by line feeds, so far.
+    pub fn scrolled(&self) -> u64 {
+        self.engine.scrolled
+    }
+
+    /// Goes on counting those rows from here, for a screen that a dump has brought to the state of
+    /// another: a dump does not carry the count.
+    pub fn set_scrolled(&mut self, rows: u64) {
+        self.engine.scrolled = rows;
+    }
+
     /// Changes the size; the main screen's lines are wrapped anew. Sizes out of range are brought
     /// into it: see what came out with [`Screen::size`].
     pub fn resize(&mut self, size: GridSize) {

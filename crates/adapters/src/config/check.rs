@@ -1,5 +1,7 @@
 //! What the schema cannot say about an adapter file: patterns, regions, keys and names.
 
+mod approvals;
+
 use std::str::FromStr;
 
 use coven_model::PermissionLevel;
@@ -274,25 +276,6 @@ impl ConfigCheck<'_> {
         }
     }
 
-    /// Where it is not said how a question begins, a command that is read may stand in lines that
-    /// the agent printed before.
-    fn approval_of_other_lines(&mut self, name: &str, rule: &SourceNode) {
-        let Some(pattern) = rule.get("pattern").filter(|_| rule.get("begins").is_none()) else {
-            return;
-        };
-        self.add(
-            FileProblem::warning(
-                "approval-without-begin",
-                pattern.span,
-                format!(
-                    "`{name}` does not say how its question begins, so that a command may be \
-                         read from what the agent printed before"
-                ),
-            )
-            .help("add `\"begins\"` with a pattern for the first line of the question"),
-        );
-    }
-
     /// A question that may stand anywhere on the screen is taken for one as long as its words do.
     fn approval_anywhere(&mut self, rule: &SourceNode) {
         let Some(pattern) = rule.get("pattern") else { return };
@@ -330,6 +313,11 @@ impl ConfigCheck<'_> {
         for (index, dialog) in dialogs.iter().enumerate() {
             self.rule(dialog, &["pattern", "not", "begins"]);
             self.blank_at_the_end(dialog);
+            let kind = dialog.get("kind").and_then(SourceNode::as_str);
+            if kind == Some("approval") && !items(file, "approvals").is_empty() {
+                let name = dialog.get("name").and_then(SourceNode::as_str);
+                self.approval_of_other_lines(name.unwrap_or_default(), dialog);
+            }
             for (_, keys) in entries(dialog, "answers") {
                 self.keys(keys);
             }
@@ -425,26 +413,6 @@ impl ConfigCheck<'_> {
             self.add(
                 problem.help("the smallest terminal that shows every question whole: `60x15`"),
             );
-        }
-    }
-
-    fn approval(&mut self, approval: &SourceNode) {
-        for node in ["command", "once", "truncated"].iter().filter_map(|key| approval.get(key)) {
-            self.pattern(node, "");
-        }
-        // A row of a command may be empty.
-        let Some(line) = approval.get("line") else { return };
-        match pattern::compile(self.source, line, "") {
-            Err(problem) => self.add(*problem),
-            Ok(pattern) if pattern.captures_len() < 2 => self.add(
-                FileProblem::error(
-                    "approval-line",
-                    line.span,
-                    "the first group of `line` is the text of a row, and there is no group",
-                )
-                .help("put the text into a group: `^│ (.*) │$`"),
-            ),
-            Ok(_) => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! The adapter file as people write it, and as they get it wrong.
 
+mod approvals;
 mod mistakes;
 
 use coven_notation::{ProblemReport, SourceFile};

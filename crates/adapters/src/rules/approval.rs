@@ -4,6 +4,7 @@
 //! that the program itself broke looks the same as a line break of the command, so a break at a
 //! full row is marked as one that may be either.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use coven_model::AskedAction;
@@ -27,6 +28,33 @@ static HIDDEN_LINES: LazyLock<Regex> = LazyLock::new(|| {
 /// Whether a question says itself that lines of it are not shown.
 pub(crate) fn hides_lines(excerpt: &[String]) -> bool {
     excerpt.iter().any(|row| HIDDEN_LINES.is_match(row))
+}
+
+/// The lines of a question that is read for a command.
+#[derive(Debug)]
+pub(super) struct QuestionLines<'a> {
+    pub(super) lines: &'a [String],
+    /// Those that the pattern of the rule matches. Only the first and the last of them are taken
+    /// by that: what lies between may be a part of the command.
+    pub(super) known: Range<usize>,
+    /// How many lines up to the question look like its beginning.
+    pub(super) begins: usize,
+}
+
+impl QuestionLines<'_> {
+    /// Whether every line that says something is known or lies as a whole in a range of the text.
+    fn is_taken(&self, range: &Range<usize>) -> bool {
+        let mut begin = 0;
+        let is_taken = |(index, line): (usize, &String)| {
+            let words = line.trim_start();
+            let first = begin + line.len() - words.len();
+            let end = begin + line.trim_end().len();
+            begin += line.len() + 1;
+            let is_known = index == self.known.start || index + 1 == self.known.end;
+            is_known || words.is_empty() || (range.start <= first && end <= range.end)
+        };
+        self.lines.iter().enumerate().all(is_taken)
+    }
 }
 
 /// Where an approval says what it is about, ready to be applied.
@@ -56,8 +84,14 @@ impl CompiledApproval {
     }
 
     /// What a question is about, if it is one of this kind. Where its lines name more than one
-    /// command, one of them may be something that the agent only printed, so that none is read.
-    pub(super) fn read(&self, view: &LineView<'_>, excerpt: &[String]) -> Option<AskedAction> {
+    /// command, one of them may be something that the agent only printed, and where a line is not
+    /// taken by the pattern, it may be a part of the command: then none is read.
+    pub(super) fn read(
+        &self,
+        view: &LineView<'_>,
+        question: &QuestionLines<'_>,
+    ) -> Option<AskedAction> {
+        let excerpt = question.lines;
         let text = excerpt.join("\n");
         let found = self.command.captures(&text)?;
         let mut action = AskedAction { tool: self.tool.clone(), ..AskedAction::default() };
@@ -70,6 +104,14 @@ impl CompiledApproval {
         }
         let Some(rows) = found.name("command") else { return Some(action) };
         if self.command.find_iter(&text).nth(1).is_some() {
+            return Some(action);
+        }
+        // Rows without a frame or an indentation of their own can look like the beginning.
+        if self.line.is_none() && question.begins > 1 {
+            return Some(action);
+        }
+        let whole = found.get(0).map_or(0..0, |found| found.range());
+        if !question.is_taken(&whole) {
             return Some(action);
         }
         action.truncated |= rows.as_str().lines().any(|row| self.is_left_out(row));
@@ -117,7 +159,7 @@ impl CompiledApproval {
 
 /// Whether the lines of a range have a blank that is not a space. A pattern takes it for one, a
 /// shell does not, and at the end of a line nobody sees it.
-fn has_odd_blank(text: &str, range: std::ops::Range<usize>) -> bool {
+fn has_odd_blank(text: &str, range: Range<usize>) -> bool {
     let begin = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
     let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
     text[begin..end].chars().any(|char| char.is_whitespace() && !matches!(char, ' ' | '\n'))

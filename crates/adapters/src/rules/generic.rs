@@ -11,8 +11,10 @@ use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::menu::{MenuProof, is_edge};
-use super::rule::QUESTION_LINES;
+use super::own_lines::OwnLines;
+use super::rule::{LinePlace, QUESTION_LINES};
 use super::{LineView, ScreenMenu};
+use crate::sniffer::AskedLine;
 
 /// How many lines may stand below what is asked. What stands higher is over.
 const MAX_LINES_BELOW: usize = 8;
@@ -25,7 +27,17 @@ pub(crate) struct GenericHit {
     pub(crate) line: String,
     pub(crate) excerpt: Vec<String>,
     pub(crate) menu: Option<ScreenMenu>,
+    /// What makes it this question, and where that stands.
+    pub(crate) asked_line: (AskedLine, LinePlace),
+    /// A part of it has left the screen.
+    pub(crate) is_cut: bool,
 }
+
+/// Stands in the place of the index of a rule.
+const NO_RULE: usize = usize::MAX;
+
+/// A line with nothing but the mark of a prompt, into which the answer to the line above is typed.
+static BARE_PROMPT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*[>❯›»:?]+\s*$"));
 
 static YES_OR_NO: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?i)[\[(<]\s*y(?:es)?\s*[/|,]\s*no?\b[^\n]{0,24}?[\])>]\s*[:?>]*\s*$")
@@ -48,6 +60,8 @@ static PRESS: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b(?:press|hit) (?:the )?[\[<(]?(?:enter|return|any key|space)\b|\b(?:enter|return) to (?:confirm|continue|select|submit|accept|proceed)\b",
     )
 });
+
+const MENU: &str = "generic:menu";
 
 /// Where Enter does nothing but go on.
 static GOES_ON: LazyLock<Regex> =
@@ -129,12 +143,32 @@ impl GenericHit {
         line: usize,
         menu: Option<ScreenMenu>,
     ) -> Self {
-        let lines = line.saturating_sub(QUESTION_LINES)..view.end().max(line + 1);
+        let own = match &menu {
+            Some(menu) => OwnLines::of_menu(view, &menu.lines),
+            None => OwnLines::around(view, line),
+        };
+        Self::with_own_lines(view, rule, line, menu, &own)
+    }
+
+    fn with_own_lines(
+        view: &LineView<'_>,
+        rule: &'static str,
+        line: usize,
+        menu: Option<ScreenMenu>,
+        own: &OwnLines,
+    ) -> Self {
+        let begin = own.begin().min(line.saturating_sub(QUESTION_LINES));
+        let words = own.words(view);
+        let place = LinePlace { count: 0, row: view.place(line), cursor: view.cursor_place() };
         Self {
             rule,
             line: view.line(line).trim().to_owned(),
-            excerpt: lines.map(|line| view.line(line).to_owned()).collect(),
+            excerpt: (begin..view.end().max(line + 1))
+                .map(|line| view.line(line).to_owned())
+                .collect(),
             menu,
+            asked_line: (AskedLine { rule: NO_RULE, words }, place),
+            is_cut: own.is_cut(view),
         }
     }
 }
@@ -150,8 +184,24 @@ fn menu(view: &LineView<'_>, end: usize) -> Option<GenericHit> {
         MenuProof::Question => is_asked_at(view, menu.lines.clone()),
     };
     let first = menu.lines.start;
-    (is_menu && filled <= MAX_LINES_BELOW)
-        .then(|| GenericHit::new(view, "generic:menu", first, Some(menu)))
+    if !is_menu || filled > MAX_LINES_BELOW {
+        return None;
+    }
+    if !view.collects_line() {
+        return Some(GenericHit::new(view, MENU, first, Some(menu)));
+    }
+    // No key moves a mark where the terminal collects a line: these are words about what to type
+    // into the line right below.
+    let own = OwnLines::of_menu(view, &menu.lines);
+    is_typed_below(view, menu.lines.end)
+        .then(|| GenericHit::with_own_lines(view, MENU, first, None, &own))
+}
+
+/// Whether the cursor is in the first line with words from this one on.
+fn is_typed_below(view: &LineView<'_>, end: usize) -> bool {
+    let cursor = view.cursor_line().map(|(line, _)| line);
+    let first = (end..view.end()).find(|&line| !view.line(line).trim().is_empty());
+    first.is_some() && first == cursor
 }
 
 /// Whether a line says which keys choose.
@@ -173,15 +223,24 @@ pub(super) fn is_asked_at(view: &LineView<'_>, menu: Range<usize>) -> bool {
 
 /// The line above a menu, or nothing.
 pub(super) fn heading<'a>(view: &'a LineView<'_>, menu: &Range<usize>) -> &'a str {
-    let above = menu.start.saturating_sub(LINES_ABOVE_MENU)..menu.start;
-    let text = |line: usize| view.line(line).trim_matches(is_edge);
-    above.rev().map(text).find(|text| !text.is_empty()).unwrap_or_default()
+    heading_line(view, menu).map_or("", |line| view.line(line).trim_matches(is_edge))
 }
 
-/// A question for yes or no in the line of the cursor, which stands behind it.
-fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
-    let (line, column) = view.cursor_line()?;
-    let text = view.line(line);
-    let is_asked = column >= text.width() && YES_OR_NO.is_match(text);
-    is_asked.then(|| GenericHit::new(view, "generic:yes-no", line, None))
+/// The same, by its number.
+pub(super) fn heading_line(view: &LineView<'_>, menu: &Range<usize>) -> Option<usize> {
+    let mut above = menu.start.saturating_sub(LINES_ABOVE_MENU)..menu.start;
+    above.rfind(|&line| !view.line(line).trim_matches(is_edge).is_empty())
+}
+
+/// A question for yes or no in the line of the cursor, which stands behind it, or in the line above
+/// where that of the cursor has only the mark of a prompt.
+pub(super) fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
+    let (cursor, column) = view.cursor_line()?;
+    if column < view.line(cursor).width() {
+        return None;
+    }
+    let is_asked = |&line: &usize| YES_OR_NO.is_match(view.line(line));
+    let above = || cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(view.line(cursor)));
+    let line = Some(cursor).filter(is_asked).or_else(|| above().filter(is_asked))?;
+    Some(GenericHit::new(view, "generic:yes-no", line, None))
 }

@@ -18,6 +18,9 @@ use super::LineView;
 use row::EntryRow;
 pub(super) use row::is_edge;
 
+/// How many columns of a line across make it a rule.
+const MIN_RULE_WIDTH: usize = 8;
+
 /// How the entries of a menu lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MenuLayout {
@@ -139,7 +142,7 @@ fn numbered(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
 /// description below it and an empty line between.
 fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     if let Some(rows) = described(view, lines.clone()) {
-        return in_rows(view, &rows, MenuProof::None);
+        return in_rows(view, &rows, proof(&rows));
     }
     lines.clone().rev().find_map(|line| {
         let row = EntryRow::read(line, view.line(line))?;
@@ -182,7 +185,10 @@ fn described<'a>(view: &'a LineView<'_>, lines: Range<usize>) -> Option<Vec<Entr
     let column = EntryRow::read(at, view.line(at))?.column;
     let in_column =
         |line: usize| EntryRow::read(line, view.line(line)).filter(|row| row.column == column);
-    let is_blank = |line: usize| view.line(line).trim_matches(is_edge).is_empty();
+    let is_blank = |line: usize| {
+        let text = view.line(line);
+        text.trim_matches(is_edge).is_empty() && !is_rule(text)
+    };
     // From the mark to the first row that belongs to no group.
     let belongs = |&line: &usize| is_blank(line) || in_column(line).is_some();
     let above = (lines.start..at).rev().take_while(belongs).count();
@@ -200,6 +206,11 @@ fn described<'a>(view: &'a LineView<'_>, lines: Range<usize>) -> Option<Vec<Entr
             .iter()
             .all(|group| group.len() > 1 && group[1..].iter().all(|row| !row.is_marked()));
     are_described.then(|| groups.into_iter().filter_map(|group| group.into_iter().next()).collect())
+}
+
+/// Whether a line is a rule across, which parts what stands above it from what stands below.
+fn is_rule(text: &str) -> bool {
+    text.chars().filter(|char| matches!(char, '─' | '━' | '═')).count() >= MIN_RULE_WIDTH
 }
 
 /// The menu of these rows, if one of them is selected.

@@ -56,6 +56,10 @@ pub(crate) struct RuleHit {
     pub(super) lines: Range<usize>,
     /// How many of them belong to a question before it, where it is not known how it begins.
     pub(super) older: usize,
+    /// Those that the pattern of the rule matches.
+    pub(super) known: Range<usize>,
+    /// How many lines look like the beginning of the question, up to the one before it.
+    pub(super) begins: usize,
     /// What an approval asks leave for.
     pub(crate) action: AskedAction,
     /// The menu of the question.
@@ -127,7 +131,9 @@ impl CompiledRule {
         {
             return None;
         }
-        let begin = self.beginning(view, seen);
+        let (begin, begins) = self.beginnings(view, seen);
+        let known =
+            seen..text.first + text.line_at(found.end.saturating_sub(1).max(found.start)) + 1;
         // The lines of the question from its beginning, which may lie above the region, to the
         // end of the region.
         let lines = begin.unwrap_or_else(|| seen.saturating_sub(QUESTION_LINES))
@@ -136,6 +142,8 @@ impl CompiledRule {
         Some(RuleHit {
             rule: index,
             older,
+            known,
+            begins,
             line: text.lines[text.most_telling_line(found)].trim().to_owned(),
             excerpt: lines.clone().map(|line| view.line(line).to_owned()).collect(),
             lines,
@@ -152,12 +160,15 @@ impl CompiledRule {
         last.map_or(0, |line| line + 1 - above.start)
     }
 
-    /// The line with which a question begins that was seen at one line of the screen.
-    fn beginning(&self, view: &LineView<'_>, seen: usize) -> Option<usize> {
-        let begins = self.begins.as_ref()?;
+    /// The line with which a question begins that was seen at one line of the screen: the lowest that
+    /// looks like it, and how many do.
+    fn beginnings(&self, view: &LineView<'_>, seen: usize) -> (Option<usize>, usize) {
+        let Some(begins) = &self.begins else { return (None, 0) };
         // What begins above another such question begins that one.
         let is_older = |line: usize| line < seen && self.pattern.is_match(view.line(line));
         let own = (0..=seen).rev().take_while(|&line| !is_older(line));
-        own.into_iter().find(|&line| begins.is_match(view.line(line)))
+        let mut found = own.filter(|&line| begins.is_match(view.line(line)));
+        let lowest = found.next();
+        (lowest, usize::from(lowest.is_some()) + found.count())
     }
 }

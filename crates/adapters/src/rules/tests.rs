@@ -189,9 +189,65 @@ fn a_command_of_an_older_question_is_not_read() {
         ("Run step 1\nProceed? (y/n)", Some("step 1"), Some("step 1")),
         ("Run step 1\nProceed? (y/n) y\nRun rm x\nProceed? (y/n)", Some("rm x"), Some("rm x")),
         (&format!("{older}rm x\nProceed? (y/n)"), None, None),
-        ("Run step 1\nRun rm x\nProceed? (y/n)", None, Some("rm x")),
+        ("Run step 1\nRun rm x\nProceed? (y/n)", None, None),
     ] {
         assert_eq!(command(&plain, text).as_deref(), of_plain, "{text}");
         assert_eq!(command(&exact, text).as_deref(), of_exact, "{text}");
+    }
+}
+
+/// A policy approves a command that it is told. One of which a line is missing is another command.
+#[test]
+fn a_command_is_read_only_where_every_line_of_its_question_is_taken() {
+    let made = |command: &str, line: &str| {
+        let approval = serde_json::json!({"tool": "shell", "command": command, "line": line});
+        let ask = serde_json::json!({
+            "pattern": r"^Proceed\? \(y/n\)", "kind": "approval", "region": "cursor:1", "begins": "^Run "});
+        let mut config = serde_json::json!({"states": {"ask": ask}, "approvals": [approval]});
+        if line.is_empty() {
+            config["approvals"][0].as_object_mut().unwrap().remove("line");
+        }
+        rules(&config.to_string())
+    };
+    let read = |rules: &ScreenRules, question: &str| {
+        let text = format!("hello\n{question}\nProceed? (y/n)");
+        rules.first(&LineView::of_text(&text), |_| true).unwrap().action.command
+    };
+    let plain = made("^Run (?P<command>.*)$", "");
+    for (question, command) in [
+        ("Run echo hi", Some("echo hi")),
+        ("Run echo hi\n", Some("echo hi")),
+        ("Run echo hi\ntouch evil", None),
+        ("Run echo hi\n\n\n; touch evil", None),
+        ("Run touch evil &&\nRun echo hi", None),
+        ("Run touch evil\nRun echo hi", None),
+        ("Run touch evil\n\nx\nRun echo hi", None),
+    ] {
+        assert_eq!(read(&plain, question).as_deref(), command, "{question}");
+    }
+    // A pattern that takes a part of a line takes the line not.
+    for command in
+        ["Run (?P<command>echo [a-z]+)", "(?P<command>echo hi)$", "^Run (?P<command>echo)"]
+    {
+        assert_eq!(read(&made(command, ""), "Run echo hi; touch evil"), None, "{command}");
+        assert_eq!(read(&made(command, ""), "Run true; echo hi"), None, "{command}");
+    }
+    // The pattern of the state takes its first and its last line, and none between.
+    let spans = rules(
+        r#"{"states": {"ask": {"pattern": "^Run [\\s\\S]*Proceed\\? \\(y/n\\)", "kind": "approval",
+            "region": "tail:9", "begins": "^Run "}},
+            "approvals": [{"tool": "shell", "command": "^Run (?P<command>.*)$"}]}"#,
+    );
+    assert_eq!(read(&spans, "Run echo hi").as_deref(), Some("echo hi"));
+    assert_eq!(read(&spans, "Run echo hi\ntouch evil"), None);
+    // With rows that cannot look like the beginning.
+    let rows = made("^Run this:\n(?P<command>(?:  .*\n?)+)$", "^  (.*)$");
+    for (question, command) in [
+        ("Run this:\n  echo hi", Some("echo hi")),
+        ("Run this:\n  echo hi\n  touch evil", Some("echo hi\ntouch evil")),
+        ("Run this:\n  touch evil\n  Run this:\n  echo hi", Some("touch evil\nRun this:\necho hi")),
+        ("Run this:\n  echo hi\ntouch evil", None),
+    ] {
+        assert_eq!(read(&rows, question).as_deref(), command, "{question}");
     }
 }

@@ -191,6 +191,15 @@ impl<'a> LineView<'a> {
         rows.saturating_sub(self.lines[line].rows.end)
     }
 
+    /// Whether the last row of the screen has text or the cursor.
+    pub(super) fn is_filled(&self) -> bool {
+        let Some(snapshot) = self.snapshot else { return false };
+        let rows = snapshot.rows().len();
+        let cursor = self.cursor.map_or(0, |cursor| usize::from(cursor.row) + 1);
+        let text = self.end().checked_sub(1).map_or(0, |last| self.lines[last].rows.end);
+        rows > 0 && cursor.max(text) == rows
+    }
+
     pub(super) fn region(&self, region: ScreenRegion) -> RegionText<'_> {
         let end = self.end();
         let range = match region {

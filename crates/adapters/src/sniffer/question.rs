@@ -5,7 +5,7 @@ use std::time::Duration;
 use coven_model::{AskedAction, ContentDigest, is_generic_rule};
 
 use super::reading::StateReading;
-use crate::rules::{LinePlace, ScreenRules, without_times};
+use crate::rules::{LinePlace, ScreenRules, without_motion, without_times};
 
 /// How long after an answer the same question, still on the screen, counts as asked again: either
 /// the answer was not taken, or the next question has the same words. Which of them cannot be told,
@@ -153,6 +153,10 @@ impl QuestionTracker {
         {
             current.excerpt.clone_from(&reading.excerpt);
             current.action.clone_from(&reading.action);
+            // It may have moved: a size that changes wraps the lines above it anew.
+            if current.answered.is_none() {
+                current.line.clone_from(&reading.line);
+            }
             return current.digest.clone();
         }
         let repeated = still_there
@@ -194,6 +198,10 @@ impl QuestionTracker {
 fn essence(rules: &ScreenRules, reading: &StateReading) -> Vec<String> {
     let mut essence = match &reading.line {
         Some((line, _)) => rules.essence(std::slice::from_ref(&line.words)),
+        None if is_generic_rule(&reading.rule) => {
+            let still = reading.excerpt.iter().map(|line| without_motion(line).into_owned());
+            rules.essence(&still.collect::<Vec<_>>())
+        }
         None => rules.essence(&reading.excerpt),
     };
     // Nobody has said what changes in a question that no rule knows. Times do.

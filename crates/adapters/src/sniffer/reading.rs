@@ -129,7 +129,9 @@ impl StateReading {
                 return busy.against(Some(told));
             }
             let title = title.map(|title| Self::of_title(rules, view, title, errors));
+            // What a screen looks like in any program is less than what the program says twice.
             return match title {
+                Some(title) if title.source == EvidenceSource::Generic => told.against(Some(title)),
                 Some(title) if title.is_busy() => title.against(Some(told)),
                 _ => told,
             };
@@ -277,6 +279,10 @@ impl StateReading {
     ) -> Self {
         let mut reading = Self::screen(rules, hit);
         if reading.state == AgentState::Idle {
+            // The end of a plain prompt looks like that of a question for yes or no.
+            if let Some(asked) = ScreenRules::yes_or_no(view) {
+                return Self::of_generic(asked).against(Some(reading));
+            }
             reading.find_error(rules, view, errors);
         }
         reading
@@ -310,6 +316,8 @@ impl StateReading {
             rule: hit.rule.to_owned(),
             text: shortened(&hit.line),
             excerpt: hit.excerpt,
+            action: AskedAction { truncated: hit.is_cut, ..AskedAction::default() },
+            line: Some(hit.asked_line),
             menu: hit.menu,
             ..Self::unknown()
         }
@@ -343,6 +351,8 @@ impl StateReading {
             self.unpainted = true;
             let rule = if let Some(hit) = rules.generic(view) {
                 (self.excerpt, self.menu) = (hit.excerpt, hit.menu);
+                self.action.truncated = hit.is_cut;
+                self.line = Some(hit.asked_line);
                 hit.rule
             } else {
                 self.excerpt = view.tail(UNKNOWN_QUESTION_LINES);

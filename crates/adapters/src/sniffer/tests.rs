@@ -2,6 +2,8 @@
 
 mod answered;
 mod generic;
+mod own_lines;
+mod typed_lines;
 
 use std::sync::Arc;
 use std::time::Duration;

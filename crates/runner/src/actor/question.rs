@@ -17,7 +17,7 @@ pub(super) struct ReportedQuestion {
     pub(super) reported: ContentDigest,
     /// As it is shown now: with another entry selected, or with half an answer typed.
     pub(super) shown: ContentDigest,
-    /// Whether the terminal was too small to show all of it.
+    /// Whether a part of it is not on the screen.
     pub(super) is_cut: bool,
     /// When it was first seen.
     pub(super) since: Duration,

@@ -20,6 +20,7 @@ pub(super) struct SuspendedScreen {
     size: GridSize,
     modes: ScreenModes,
     keys: keys::KeyModes,
+    scrolled: u64,
 }
 
 impl SuspendedScreen {
@@ -31,6 +32,7 @@ impl SuspendedScreen {
         screen.take_signals();
         screen.take_damage();
         screen.set_replies(true);
+        screen.set_scrolled(self.scrolled);
         screen
     }
 }
@@ -54,7 +56,8 @@ impl SuspendableScreen {
     pub(super) fn suspend(&mut self, dump: Vec<u8>) {
         if let Self::Active(screen) = self {
             let (size, modes, keys) = (screen.size(), screen.modes(), screen.key_modes());
-            *self = Self::Suspended(SuspendedScreen { dump: dump.into(), size, modes, keys });
+            let (dump, scrolled) = (dump.into(), screen.scrolled());
+            *self = Self::Suspended(SuspendedScreen { dump, size, modes, keys, scrolled });
         }
     }
 
@@ -123,7 +126,7 @@ mod tests {
 
     /// What a program prints in two pieces; the first ends in the middle of a sequence.
     const PIECES: [&[u8]; 2] = [
-        b"\x1b[?1049h\x1b[?2004h\x1b[2;5Htwo \x1b[1mbold\x1b[31",
+        b"one\r\n\n\n\n\n\n\n\n\n\n\x1b[?1049h\x1b[?2004h\x1b[2;5Htwo \x1b[1mbold\x1b[31",
         b"m red\x1b[0m\x1b]0;title\x1b\\\r\nnext\x1b[6n",
     ];
 
@@ -143,6 +146,12 @@ mod tests {
         assert_eq!(paused.modes(), plain.modes());
         assert_eq!(paused.key_modes(), plain.key_modes());
         assert_eq!(paused.view().0.text(), plain.snapshot().text());
+        assert_eq!(plain.snapshot().scrolled(), 3);
+        assert_eq!(
+            paused.view().0.scrolled(),
+            3,
+            "what stands where is counted from the first row"
+        );
         assert!(matches!(paused, SuspendableScreen::Suspended(_)), "looking does not activate it");
         plain.feed(PIECES[1]);
         paused.feed(PIECES[1]);

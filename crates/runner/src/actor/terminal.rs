@@ -12,7 +12,9 @@ use coven_terminal::screen::{FORGET_SCREEN, GridSize};
 
 use super::handle::Request;
 use super::question::ReportedQuestion;
-use super::reader::{AgentReader, MessageSource, PendingTurn, PromptAge, UnsavedOutput};
+use super::reader::{
+    AgentReader, MessageSource, PendingTurn, PromptAge, TerminalReader, UnsavedOutput,
+};
 use super::{LineTypist, RunnerActor};
 use crate::agent::AgentView;
 use crate::delivery::DeliveryError;
@@ -261,7 +263,7 @@ impl RunnerActor {
         {
             asked.shown.clone_from(digest);
         }
-        let is_cut = is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
+        let is_cut = is_cut(terminal, self.adapter.config().usable_size());
         let gone = terminal
             .question
             .take_if(|asked| !answering && asked.is_replaced(verdict.digest.as_ref(), is_cut));
@@ -336,8 +338,7 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         match (verdict.state, verdict.digest.clone()) {
             (AgentState::Awaiting, Some(digest)) => {
-                let is_cut =
-                    is_too_small(terminal.screen.size(), self.adapter.config().usable_size());
+                let is_cut = is_cut(terminal, self.adapter.config().usable_size());
                 terminal.question = Some(ReportedQuestion::told(digest.clone(), is_cut, now));
                 let question = self.question(&verdict, digest);
                 question.map_or(ShownState::Other, |question| ShownState::Asks(Box::new(question)))
@@ -363,9 +364,7 @@ impl RunnerActor {
         let excerpt = sniffer.excerpt().iter().map(|line| self.redactor.clean(line)).collect();
         let mut action = sniffer.asked_action();
         action.secret = self.hides_line() || self.adapter.config().is_secret(&rule);
-        // On a terminal that is too small programs leave out what they have no room for.
-        let size = terminal.screen.size();
-        action.truncated |= is_too_small(size, self.adapter.config().usable_size());
+        action.truncated |= is_cut(terminal, self.adapter.config().usable_size());
         let shows_all = &self.adapter.config().keys.show_all;
         if action.truncated && kind == AwaitingKind::Approval && !shows_all.is_empty() {
             let told =
@@ -402,6 +401,12 @@ impl RunnerActor {
             terminal.screen.suspend(snap.dump);
         }
     }
+}
+
+/// Whether a part of the question is not on the screen. On a terminal that is too small programs leave
+/// out what they have no room for.
+fn is_cut(terminal: &TerminalReader, usable: TerminalSize) -> bool {
+    is_too_small(terminal.screen.size(), usable) || terminal.sniffer.question_is_cut()
 }
 
 /// Whether a terminal is smaller than one on which everything can be seen.

@@ -7,6 +7,7 @@ mod failing;
 mod headless;
 mod held;
 mod manners;
+mod questions;
 mod received;
 mod retries;
 mod silent;

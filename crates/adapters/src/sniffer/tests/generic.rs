@@ -183,6 +183,18 @@ fn a_program_that_calls_itself_idle_behind_a_menu_awaits_a_choice() {
     assert_eq!(asked("❯ 1. Update\n  2. Skip\n> Type a message").state, AgentState::Idle);
 }
 
+/// What a person has typed into a prompt, and the lines above and below it.
+#[test]
+fn a_draft_in_a_prompt_is_no_menu() {
+    let rule = "─".repeat(60);
+    let screen = format!(
+        "✻ Demo agent 0.1.0\n  demo-1 · permissions: ask\n  /home/ada\n\n{rule}\n> say it\n  /help · /exit"
+    );
+    assert_ne!(shown(NOTHING_KNOWN, &screen).verdict().state, AgentState::Awaiting);
+    let screen = "  permissions: ask\n  /home/ada\n\n> say it\n  /help · /exit";
+    assert_ne!(shown(NOTHING_KNOWN, screen).verdict().state, AgentState::Awaiting);
+}
+
 /// The entries of a menu and which of them is selected.
 fn menu(sniffer: &ScreenSniffer) -> Option<(Vec<&str>, usize)> {
     let menu = sniffer.menu()?;

@@ -145,3 +145,38 @@ fn an_error_of_an_earlier_turn_is_over_where_its_line_stays_above_the_new_messag
         .read();
     assert_eq!(history.at_marks(), ["idle"]);
 }
+
+#[test]
+fn a_draft_in_the_prompt_leaves_the_demo_agent_idle_where_the_lines_around_it_would_be_a_menu() {
+    let rule = "─".repeat(80);
+    for (draft, rows) in [("> say pasted draft", 24), ("> two\n  lines", 24), ("> small", 8)] {
+        let hint = if rows < 10 { "" } else { "\n  /help · /exit · $0.02" };
+        let rule = if rows < 10 { "" } else { &*rule };
+        let screen = format!(
+            "✻ Demo agent 0.1.0\n  demo-1 · permissions: ask\n  /home/ada\n\n{rule}\n{draft}{hint}"
+        );
+        for signals in [true, false] {
+            let mut cast = Cast::new("demo", 80, rows);
+            if signals {
+                cast = cast.title(0.1, "demo: idle").status(0.2, "state=idle:app=demo");
+            }
+            let history = cast.paints(0.5, &screen).mark(15.0, "").read();
+            let verdict = &history.marks[0].2;
+            if rows > 9 || signals {
+                assert_eq!(history.at_marks(), ["idle"], "{draft} {signals} {verdict:#?}");
+            }
+            assert_ne!(verdict.state.as_str(), "awaiting", "{draft}");
+        }
+    }
+}
+
+/// Two statements of the program itself are worth more than what a screen looks like.
+#[test]
+fn what_looks_like_a_menu_is_none_where_signal_and_title_both_say_idle() {
+    let screen = "Pick one:\n  Apples\n❯ Pears\n  Plums\n";
+    let cast = || Cast::new("demo", 80, 24).title(0.1, "demo: idle");
+    let both = cast().status(0.2, "state=idle:app=demo").paints(0.5, screen).mark(15.0, "").read();
+    assert_eq!(both.at_marks(), ["idle"]);
+    let title = cast().paints(0.5, screen).mark(15.0, "").read();
+    assert_eq!(title.at_marks(), ["awaiting:choice"]);
+}

@@ -155,7 +155,11 @@ impl Agent {
                 "interaction_idle": {"pattern": "^say>", "region": "cursor:1", "kind": "idle"},
                 "execution_running": {"pattern": "^working", "region": "tail:1", "kind": "working"},
             },
-            "approvals": [{"tool": "shell", "command": "\\|   (?P<command>touch [a-z0-9-]+)"}],
+            "approvals": [{
+                "tool": "shell",
+                "command": "\\A\\+-+\\n\\| ask .*\\n\\| Run this\\?\\n(?P<command>(?:\\|   .*\\n)+)\\| \\(a\\) allow.*\\n\\+-+\\z",
+                "line": "^\\|   (.*)$",
+            }],
             "keys": {"submit": ["Enter"], "approve": approve, "deny": deny},
             "autoPolicy": {"handlers": ["confirmYes"]},
         }))
