@@ -367,10 +367,8 @@ impl RunFollower {
         if self.auto {
             message.push_str("\n  --auto does not answer it");
         }
-        let or = match self.auto || !question::is_allowed_by_auto(asked) {
-            true => "--on-block wait",
-            false => "--on-block wait, --auto allow",
-        };
+        let helps = !self.auto && question::is_allowed_by_auto(asked);
+        let or = if helps { "--on-block wait, --auto allow" } else { "--on-block wait" };
         let hint =
             format!("{how}\n      then: coven show {} --follow   (or run with {or})", self.name);
         CommandFailure::new(FailureCode::Blocked, message).hint(hint)
