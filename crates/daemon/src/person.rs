@@ -3,8 +3,6 @@
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use coven_store::user_name;
-
 /// The longest name that is recorded, in characters.
 const MAX_NAME_LENGTH: usize = 60;
 
@@ -38,6 +36,16 @@ impl Person {
         let name = names.find(|name| !name.is_empty());
         Self { name, uid }
     }
+}
+
+/// The login, as `/etc/passwd` has it. Users of other sources have none here.
+fn user_name(uid: u32) -> Option<String> {
+    let users = std::fs::read_to_string("/etc/passwd").ok()?;
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
 }
 
 /// The user's own name in git. What a repository says it is counts nothing: anybody can write that.

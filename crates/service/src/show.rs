@@ -59,8 +59,8 @@ impl Service {
 }
 
 /// What a task of a stage gave.
-fn stage_result(id: &str, seen: &StepRun) -> StepResult {
-    let task = seen.tasks.iter().find(|task| task.id.as_str() == id);
+fn stage_result(id: &TaskId, seen: &StepRun) -> StepResult {
+    let task = seen.tasks.iter().find(|task| task.id == *id);
     let (status, output) = match task.map(|task| &task.phase) {
         None => ("pending", Value::Null),
         Some(TaskPhase::Done { value, .. }) => ("completed", value.as_ref().clone()),
@@ -72,7 +72,7 @@ fn stage_result(id: &str, seen: &StepRun) -> StepResult {
     };
     let error = task.and_then(|task| task.error.clone()).filter(|_| status == "failed");
     StepResult {
-        step: id.to_owned(),
+        step: id.to_string(),
         status: status.to_owned(),
         variable: None,
         output,
