@@ -1,16 +1,19 @@
 //! What an agent is meant to do, as far as it is written without anybody deciding.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fold::{ChannelFold, StepProgress};
 
 /// What an adapter file says about a channel.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ChannelOptions {
     /// The id of the ACP option that approves. Without it the first option that allows once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
     /// The id of the ACP option that denies. Without it the first option that rejects once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deny: Option<String>,
 }
 
