@@ -261,6 +261,12 @@ pub struct StepResult {
     pub variable: Option<String>,
     /// The whole output, however large; null where there is none.
     pub output: Value,
+    /// What its command printed to its standard output, if it ran one and `output` is not that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What its command printed to its standard error, if it ran one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
     /// What went wrong, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -244,11 +244,17 @@ fn audit(
     if let Some(extent) = report.signed {
         report.findings.extend(unsigned(extent, told.status.is_final()));
     }
-    progress.tell(&report.name, || format!("{} facts, now its attempts", records.len()));
     view(&look, &told, records.len(), &mut report.findings);
-    remains::check(&look, &told, &mut report);
+    let total = told.attempts.len();
+    let name = report.name.clone();
+    remains::check(&look, &told, &mut report, &mut |place, bytes| {
+        let read = bytes / 1_000_000;
+        progress.tell(&name, || format!("attempt {place} of {total}, {read} MB of output"));
+    });
     let now = output::now();
-    let tapes = attention::tapes(&look, &records, &told, now);
+    let tapes = attention::tapes(&look, &records, &told, now, &mut |place| {
+        progress.tell(&name, || format!("the screens of agent {place}"));
+    });
     report.unheard = attention::unheard(&records, &tapes, now);
     report.findings.extend(report.unheard.iter().map(UnheardAgent::line));
     report

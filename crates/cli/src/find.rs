@@ -103,6 +103,8 @@ pub(crate) enum TaskFilter {
     Starting,
     /// Those that have been started.
     Started,
+    /// Those that have not ended.
+    Unfinished,
 }
 
 impl TaskFilter {
@@ -112,6 +114,7 @@ impl TaskFilter {
             Self::Terminal => task.live && task.mode == AgentMode::Interactive,
             Self::Starting => task.mode == AgentMode::Interactive && !task.status.is_final(),
             Self::Started => task.attempt > 0,
+            Self::Unfinished => !task.status.is_final(),
         }
     }
 
@@ -120,6 +123,7 @@ impl TaskFilter {
             Self::Running => "running agent",
             Self::Terminal | Self::Starting => "agent on a terminal",
             Self::Started => "task that has begun",
+            Self::Unfinished => "task that has not ended",
         }
     }
 }
@@ -152,6 +156,20 @@ pub(crate) async fn terminal_or_starting(
     })?;
     let task = task.clone();
     Ok((workflow, task))
+}
+
+/// The agent that a message is for: on a terminal, being started, or with an open input.
+pub(crate) async fn reader(
+    client: &ApiClient,
+    target: &SessionTarget,
+) -> Result<(WorkflowDetails, TaskItem)> {
+    match terminal_or_starting(client, target, |_| true).await {
+        Err(none) => match task(client, target, TaskFilter::Running).await {
+            Err(_) => task(client, target, TaskFilter::Unfinished).await.map_err(|_| none),
+            found => found,
+        },
+        found => found,
+    }
 }
 
 /// The task of this name, or the only one that comes into question.

@@ -51,6 +51,9 @@ Examples:
         /// Do not ask.
         #[arg(long)]
         yes: bool,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -60,6 +63,6 @@ pub(crate) fn run(command: Command) -> Result {
             test::run(file.as_deref(), session.as_deref(), limit, json)
         }
         Command::Edit => accept::edit(),
-        Command::Accept { yes } => accept::accept(yes),
+        Command::Accept { yes, json } => accept::accept(yes, json),
     }
 }

@@ -17,6 +17,7 @@ use crate::output;
   coven output brisk-otter          what each of its steps gave
   coven output brisk-otter plan     what one step gave, and nothing else
   coven output brisk-otter plan > plan.md
+  coven output brisk-otter tests --stderr   what its command printed as errors
   coven output brisk-otter --json | jq '.steps[] | {step, status}'
 
 A step is named by its name or by the variable of its `output:`. Its output is printed whole. An
@@ -28,6 +29,12 @@ pub(crate) struct Arguments {
     /// The step whose output is wanted, or the variable that it gives.
     #[arg(value_name = "STEP")]
     step: Option<String>,
+    /// Print what the command of the step printed to its standard output, also if it failed.
+    #[arg(long, conflicts_with_all = ["stderr", "json"])]
+    stdout: bool,
+    /// Print what the command of the step printed to its standard error.
+    #[arg(long, conflicts_with = "json")]
+    stderr: bool,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -45,8 +52,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let workflow = find::workflow(&client, &arguments.target.session).await?;
         let outputs = client.outputs(workflow.item.id.as_str()).await?;
-        let Some(step) = step else { return all(&outputs, arguments.json) };
+        let Some(step) = step else {
+            if arguments.stdout || arguments.stderr {
+                return Err(CommandFailure::usage("which step is not said")
+                    .hint(format!("coven output {} STEP --stderr", outputs.name)));
+            }
+            return all(&outputs, arguments.json);
+        };
         let result = chosen(&outputs, step)?;
+        if arguments.stdout || arguments.stderr {
+            return print_stream(result, arguments.stderr);
+        }
         if arguments.json {
             return output::as_json(result);
         }
@@ -55,6 +71,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         }
         print(&result.output)
     })
+}
+
+/// What the command of a step printed to one of its two streams.
+fn print_stream(result: &StepResult, is_stderr: bool) -> Result {
+    let Some(errors) = &result.stderr else {
+        let StepResult { step, status, .. } = result;
+        let message = format!("step {step} ran no command; it is {status}");
+        return Err(CommandFailure::failed(message));
+    };
+    let output = result.stdout.as_deref().or(result.output.as_str()).unwrap_or_default();
+    print_text(if is_stderr { errors } else { output })
 }
 
 /// The step of this name, or the last one that gives this variable.
@@ -90,6 +117,9 @@ fn nothing(name: &str, result: &StepResult) -> CommandFailure {
     let failure = CommandFailure::failed(format!("step {step} has no output; it is {status}{why}"));
     match status.as_str() {
         "pending" | "running" | "blocked" => failure.hint(format!("coven wait {name}")),
+        "failed" if result.stderr.is_some() => {
+            failure.hint(format!("what it printed: coven output {name} {step} --stdout, --stderr"))
+        }
         "failed" => failure.hint(format!("what its tasks printed: coven logs {name}")),
         _ => failure,
     }
@@ -122,6 +152,10 @@ fn all(outputs: &SessionOutputs, as_json: bool) -> Result {
 /// A text as it is, everything else as JSON.
 fn print(value: &Value) -> Result {
     let Value::String(text) = value else { return output::json(value) };
+    print_text(text)
+}
+
+fn print_text(text: &str) -> Result {
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     output::file(&format!("{text}{end}"))
 }
@@ -139,6 +173,8 @@ mod tests {
             status: "completed".to_owned(),
             variable: variable.map(str::to_owned),
             output: output.clone(),
+            stdout: None,
+            stderr: None,
             error: None,
         };
         SessionOutputs {

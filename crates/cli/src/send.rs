@@ -6,7 +6,7 @@ use coven_api::task::TypeRequest;
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
-use crate::find::{self, SessionTarget};
+use crate::find::{self, SessionTarget, TaskFilter};
 use crate::output;
 
 /// What `coven send` takes.
@@ -15,7 +15,10 @@ use crate::output;
   coven send brisk-otter \"Now write the tests\"   typed, verified to have arrived, sent off
   git diff | coven send brisk-otter -            the text from stdin
   coven send brisk-otter --paste \"a draft\"       put into its input box, and not sent off
-  coven send brisk-otter --key Esc --key Esc     keys by name")]
+  coven send brisk-otter --key Esc --key Esc     keys by name
+
+An agent without a terminal gets the text as a line on its standard input, where its adapter leaves
+that open (\"stdin\": \"pipe\").")]
 pub(crate) struct Arguments {
     /// The session, or the task whose agent gets the text.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::terminals())]
@@ -52,9 +55,12 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let target = &arguments.target;
-        // The daemon waits with a message for an agent that is just being started.
         let is_message = text.is_some() && !arguments.paste;
-        let (workflow, task) = find::terminal_or_starting(&client, target, |_| is_message).await?;
+        let (workflow, task) = if is_message {
+            find::reader(&client, target).await?
+        } else {
+            find::task(&client, target, TaskFilter::Terminal).await?
+        };
         let typing = match (text, arguments.paste) {
             (None, _) => TypeRequest { keys: Some(arguments.key), ..TypeRequest::default() },
             (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },

@@ -64,6 +64,9 @@ pub struct JobOutcome {
     /// How many bytes of it are missing: it is longer than a value may be, or a full disk took none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
+    /// What a command printed to its standard error, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
     /// What was used up, where told.
     #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
     pub usage: TokenUsage,
@@ -91,6 +94,7 @@ impl JobOutcome {
             reason: reason.into(),
             output: None,
             omitted: 0,
+            stderr: None,
             usage: TokenUsage::default(),
             denials: Vec::new(),
             agent_session: None,

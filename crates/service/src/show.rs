@@ -31,6 +31,11 @@ impl Service {
             step: step.name.clone(),
             status: seen.status().to_owned(),
             variable: step.output.clone(),
+            stdout: seen
+                .stdout()
+                .filter(|text| seen.output().as_str() != Some(text))
+                .map(str::to_owned),
+            stderr: seen.stderr().map(str::to_owned),
             output: seen.output().as_ref().clone(),
             error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
         };

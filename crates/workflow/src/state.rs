@@ -28,8 +28,8 @@ pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepProgress, StepRun};
 pub use task::{
-    AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, RefusedQuestion, TaskPhase,
-    TaskRun,
+    AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, PrintedOutput,
+    RefusedQuestion, TaskPhase, TaskRun,
 };
 pub(crate) use task::{asked_words, question_words};
 pub(crate) use variables::{Local, TaskVariables};

@@ -51,6 +51,7 @@ impl RunConclusion {
             denials: self.denials.iter().map(ToString::to_string).collect(),
             agent_session: self.session,
             touched: Vec::new(),
+            stderr: None,
             retry: self.retry,
         }
     }

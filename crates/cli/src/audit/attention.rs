@@ -60,12 +60,13 @@ impl UnheardAgent {
     }
 }
 
-/// What all agents on a terminal did.
+/// What all agents on a terminal did. Tells before each of them the how manieth it is.
 pub(super) fn tapes(
     look: &ReadOnlySession,
     records: &[JournalRecord<SessionEvent>],
     told: &JournalSummary,
     now: Timestamp,
+    tell: &mut dyn FnMut(usize),
 ) -> BTreeMap<AttemptId, Vec<AgentMoment>> {
     let ended = records.iter().filter_map(|record| match &record.fact {
         SessionEvent::TaskEnded(ended) => Some((&ended.job, record.time)),
@@ -90,7 +91,11 @@ pub(super) fn tapes(
         // A tape that cannot be read is found where the tapes are checked.
         states::moments(&attempt.tape().ok()?, until).ok()
     };
-    agents.filter_map(|job| Some((job.clone(), read(job)?))).collect()
+    let mut read_next = |(place, job): (usize, &AttemptId)| {
+        tell(place + 1);
+        Some((job.clone(), read(job)?))
+    };
+    agents.enumerate().filter_map(&mut read_next).collect()
 }
 
 fn is_alive(attempt: &Attempt) -> bool {

@@ -11,7 +11,13 @@ use coven_store::session::ReadOnlySession;
 use super::SessionAudit;
 use super::facts::JournalSummary;
 
-pub(super) fn check(look: &ReadOnlySession, told: &JournalSummary, report: &mut SessionAudit) {
+/// Tells before each attempt how many were begun and how many bytes of output were read.
+pub(super) fn check(
+    look: &ReadOnlySession,
+    told: &JournalSummary,
+    report: &mut SessionAudit,
+    tell: &mut dyn FnMut(usize, u64),
+) {
     values(look, report);
     for place in [AttemptPlace::Session, AttemptPlace::Jobs] {
         let folders = match look.attempts(place) {
@@ -28,6 +34,7 @@ pub(super) fn check(look: &ReadOnlySession, told: &JournalSummary, report: &mut 
     }
     for (job, ending) in &told.attempts {
         report.attempts += 1;
+        tell(report.attempts, report.bytes);
         let place = told.places.get(job).copied().unwrap_or_default();
         // What the jobs of a foreign session left is not where we could look.
         if look.attempt_path(place, job).is_none() {

@@ -35,7 +35,7 @@ rules:
 ";
 
 /// Agrees to the policy as it is now.
-pub(super) fn accept(yes: bool) -> Result {
+pub(super) fn accept(yes: bool, as_json: bool) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let standing = client.policy().await?;
@@ -44,6 +44,7 @@ pub(super) fn accept(yes: bool) -> Result {
             PolicyState::Missing => {
                 return Err(CommandFailure::failed("there is no policy").hint("coven policy edit"));
             }
+            PolicyState::Accepted if as_json => return accepted_json(&standing),
             PolicyState::Accepted => {
                 return output::line(&format!("{} is accepted already", standing.path));
             }
@@ -67,8 +68,18 @@ pub(super) fn accept(yes: bool) -> Result {
                 return Err(CommandFailure::told());
             }
         }
-        agree(&client, &standing).await
+        agree(&client, &standing).await?;
+        if as_json { accepted_json(&standing) } else { accepted_line(&standing) }
     })
+}
+
+fn accepted_line(standing: &PolicyStanding) -> Result {
+    output::line(&format!("{} is accepted, as it is now", standing.path))
+}
+
+fn accepted_json(standing: &PolicyStanding) -> Result {
+    let accepted = PolicyStanding { state: PolicyState::Accepted, ..standing.clone() };
+    output::as_json(&accepted)
 }
 
 /// The policy, if it is still the one that would be agreed to.
@@ -85,7 +96,7 @@ async fn agree(client: &ApiClient, standing: &PolicyStanding) -> Result {
     let Some(digest) = standing.digest.clone() else { return Ok(()) };
     let accepted = client.accept_policy(&AcceptPolicy { digest }).await;
     accepted.map_err(|error| CommandFailure::from(error).look_again("coven policy accept"))?;
-    output::line(&format!("{} is accepted, as it is now", standing.path))
+    Ok(())
 }
 
 /// Opens the policy in the user's editor, checks it and agrees to it.
@@ -112,7 +123,8 @@ pub(super) fn edit() -> Result {
         let standing = client.policy().await?;
         seen(&path, &standing)?;
         check(&path)?;
-        agree(&client, &standing).await
+        agree(&client, &standing).await?;
+        accepted_line(&standing)
     })
 }
 

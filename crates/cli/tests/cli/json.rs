@@ -85,4 +85,10 @@ fn what_is_written_is_told_as_json() {
             assert!(path.starts_with(home.path(below).to_str().unwrap()), "{args:?}: {path}");
         }
     }
+    home.write("../home/.config/coven/policy.yaml", "version: 2\nrules: []\n");
+    for _ in 0..2 {
+        let accepted = home.coven(&["policy", "accept", "--yes", "--json"]).ok().json();
+        assert_eq!(accepted["state"], "accepted");
+        has(&accepted, &["path", "digest"]);
+    }
 }

@@ -31,6 +31,30 @@ fn the_output_of_a_step_is_printed_whole_and_alone() {
 }
 
 #[test]
+fn what_a_command_printed_is_read_by_stream_also_if_it_failed() {
+    let home = Home::new();
+    let steps = concat!(
+        "  - name: tests\n    type: script\n    on_failure: continue\n",
+        "    command: 'echo passed 3; echo failed 1 >&2; exit 4'\n",
+        "  - {name: data, type: script, command: 'echo {}; echo noise >&2', expect: json}\n",
+        "  - {name: say, type: agent, prompt: 'say ${steps.tests.stderr}, ${steps.tests.stdout}'}\n",
+    );
+    home.run(steps, &[]).ok();
+    let read = |step: &str, stream: &str| home.coven(&["output", "@", step, stream]).ok().out;
+    assert_eq!(read("tests", "--stdout"), "passed 3\n");
+    assert_eq!(read("tests", "--stderr"), "failed 1\n");
+    assert_eq!(read("data", "--stdout"), "{}\n");
+    assert_eq!(read("data", "--stderr"), "noise\n");
+    assert_eq!(home.coven(&["output", "@", "say"]).ok().out, "failed 1, passed 3\n");
+    let said = home.coven(&["output", "@", "tests"]).code(1).err;
+    assert!(said.contains("tests --stdout, --stderr"), "{said}");
+    let said = home.coven(&["output", "@", "say", "--stderr"]).code(1).err;
+    assert!(said.contains("step say ran no command"), "{said}");
+    home.coven(&["output", "@", "--stderr"]).code(2);
+    home.coven(&["output", "@", "tests", "--stderr", "--stdout"]).code(2);
+}
+
+#[test]
 fn a_large_output_is_whole() {
     let home = Home::new();
     let command = "head -c 300000 /dev/zero | tr '\\\\0' x";

@@ -31,6 +31,37 @@ fn a_message_to_an_agent_that_is_just_started_waits_for_it() {
 }
 
 #[test]
+fn an_agent_without_a_terminal_reads_lines_where_its_adapter_leaves_its_input_open() {
+    let home = Home::new();
+    for (adapter, stdin) in [("reader", "pipe"), ("deaf", "null")] {
+        let config = json!({
+            "schemaVersion": 1,
+            "command": "/bin/sh",
+            "modes": {"headless": {"baseArgs": ["-c"], "stdin": stdin, "transcript": "text"}},
+        });
+        let file = format!("../home/.config/coven/adapters/{adapter}/config.json");
+        home.write(&file, &config.to_string());
+    }
+    let started = |adapter: &str, command: &str| {
+        let arguments = ["new", adapter, command, "--mode", "headless", "--detach", "--json"];
+        home.coven(&arguments).ok().json()["name"].as_str().unwrap().to_owned()
+    };
+    let name = started("reader", "read first; read second; echo \"$first and $second\" > got.txt");
+    for (target, line) in [(name.clone(), "one thing"), (format!("{name}/agent"), "another")] {
+        let said = home.coven(&["send", &target, line]).ok().out;
+        assert_eq!(said, format!("sent to {name}/agent\n"));
+    }
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    let got = std::fs::read_to_string(home.path("project/got.txt")).unwrap();
+    assert_eq!(got, "one thing and another\n");
+
+    let name = started("deaf", "exec tail -f /dev/null");
+    let refused = home.coven(&["send", &name, "hello"]).code(1).err;
+    assert!(refused.contains("is not interactive, so nothing can be said to it"), "{refused}");
+    home.coven(&["cancel", &name]).ok();
+}
+
+#[test]
 fn an_agent_that_waits_for_a_slot_is_shown_so_and_its_message_is_kept() {
     let home = Home::new();
     home.write("../home/.config/coven/config.yaml", "maxAgents: 1\n");

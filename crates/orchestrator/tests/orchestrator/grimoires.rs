@@ -23,7 +23,7 @@ steps:
   - name: second
     type: agent
     mode: headless
-    prompt: "say I was given ${words}"
+    prompt: "say I was given ${words} and ${steps.first.stderr}"
     output: said
   - name: third
     type: script
@@ -34,7 +34,7 @@ steps:
     .await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(view.variables["words"], json!("one; two"));
-    assert_eq!(view.variables["read"], json!("I was given one; two"));
+    assert_eq!(view.variables["read"], json!("I was given one; two and noise"));
     let facts = kinds(&orchestrator, &id).await;
     assert_eq!(facts.iter().filter(|kind| *kind == "workflow.step.started").count(), 3);
     assert_eq!(facts.iter().filter(|kind| *kind == "workflow.step.completed").count(), 3);

@@ -3,7 +3,7 @@
 use std::fs;
 
 use coven_model::event::AttemptPlace;
-use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskId, TokenUsage};
+use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskId};
 use coven_store::attempt::{AttemptError, AttemptExit, AttemptStatus, Process};
 use coven_store::session::ReadOnlySession;
 use coven_store::{Attempt, Session};
@@ -16,18 +16,8 @@ fn build(attempt: u32) -> AttemptId {
 }
 
 fn outcome(reason: &str) -> JobOutcome {
-    JobOutcome {
-        ok: true,
-        ending: ProcessEnding::Exited { code: 0 },
-        reason: reason.to_owned(),
-        output: Some("done".to_owned()),
-        omitted: 0,
-        usage: TokenUsage::default(),
-        denials: Vec::new(),
-        agent_session: None,
-        touched: Vec::new(),
-        retry: None,
-    }
+    let outcome = JobOutcome::new(true, ProcessEnding::Exited { code: 0 }, reason);
+    JobOutcome { output: Some("done".to_owned()), ..outcome }
 }
 
 fn attempt(base: &Base) -> (Session, Attempt) {

@@ -24,6 +24,9 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
         let result = step::check(context, step, &mut variables, &around);
         let output = step.get("output").and_then(SourceNode::as_str);
         variables.add_result(name(step), output, result);
+        if step.get("command").is_some() {
+            variables.add_command(name(step));
+        }
     }
 }
 

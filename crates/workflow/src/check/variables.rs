@@ -1,6 +1,6 @@
 //! Which variables exist at a step, and what is known of their values.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use coven_notation::SourceSpan;
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub(super) const RESERVED_NAMES: [&str; 20] = [
 ];
 
 /// What can be said of a step by name.
-const STEP_FIELDS: [&str; 3] = ["status", "output", "exit_code"];
+const STEP_FIELDS: [&str; 5] = ["status", "output", "exit_code", "stdout", "stderr"];
 
 /// The variables at one step.
 #[derive(Clone, Default)]
@@ -44,6 +44,8 @@ pub(super) struct StepVariables {
     local: Vec<(String, ValueType)>,
     /// The output's type of each step so far.
     steps: HashMap<String, ValueType>,
+    /// Those of them that run one command.
+    commands: HashSet<String>,
     /// Outputs of this and later steps, with the step and its place.
     later: HashMap<String, (String, SourceSpan)>,
     /// This and later steps.
@@ -89,6 +91,11 @@ impl StepVariables {
             self.names.insert(output.to_owned(), result.clone());
         }
         self.steps.insert(step.to_owned(), result);
+    }
+
+    /// Says that a step runs one command, whose output and errors can be used apart.
+    pub(super) fn add_command(&mut self, step: &str) {
+        self.commands.insert(step.to_owned());
     }
 
     /// Adds names that exist only in the texts of one step, until they are removed.
@@ -162,6 +169,15 @@ impl StepVariables {
             None if reference.path.len() < 2 => Ok(ValueType::OBJECT),
             Some("status") if reference.path.len() == 2 => Ok(ValueType::Text),
             Some("exit_code") if reference.path.len() == 2 => Ok(ValueType::Number),
+            Some("stdout" | "stderr") if reference.path.len() == 2 => {
+                if !self.commands.contains(step) {
+                    let message =
+                        format!("`${{{reference}}}` is not defined: step `{step}` runs no command");
+                    return Err(VariableProblem::new("undefined-variable", message)
+                        .help(format!("write `${{steps.{step}.output}}`")));
+                }
+                Ok(ValueType::Text)
+            }
             Some("output") => {
                 let mut found = output.clone();
                 for (depth, segment) in reference.path.iter().enumerate().skip(2) {

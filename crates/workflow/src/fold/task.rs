@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use coven_model::event::{JobTimer, SessionEvent, TaskEnded, TaskStarted, TimerPurpose};
-use coven_model::{AttemptId, JobOutcome, ProcessEnding, TaskStatus, Timestamp, TokenUsage};
+use coven_model::{
+    AttemptId, JobOutcome, JobWork, ProcessEnding, TaskStatus, Timestamp, TokenUsage,
+};
 use serde_json::Value;
 
-use crate::state::{LiveJob, StepProgress, TaskPhase, TaskRun, WorkflowRun, place};
+use crate::state::{LiveJob, PrintedOutput, StepProgress, TaskPhase, TaskRun, WorkflowRun, place};
 
 const EXCERPT_LINES: usize = 20;
 const EXCERPT_CHARS: usize = 2000;
@@ -87,6 +89,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             phase,
             error: None,
             excerpt: String::new(),
+            printed: None,
             usage: TokenUsage::default(),
             started_at: started.at,
             ended_at: None,
@@ -120,6 +123,8 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
     change_task(run, &ended.job, |task| {
         let used = task.live().map(|live| live.usage).unwrap_or_default();
         task.usage = task.usage.plus(final_usage(outcome, used));
+        let is_command =
+            task.live().is_some_and(|live| matches!(live.spec.work, JobWork::Shell(_)));
         task.ended_at = Some(ended.at);
         task.excerpt = if outcome.ok { String::new() } else { excerpt(outcome) };
         task.error = (!outcome.ok).then(|| outcome.reason.clone());
@@ -133,6 +138,7 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
                 TaskPhase::Ready { at_once: false }
             }
         };
+        task.printed = is_command.then(|| Arc::new(printed(outcome, &task.phase)));
     });
     let of_task = |task: &Option<coven_model::TaskId>| task.as_ref() == Some(&ended.job.task);
     run.interventions
@@ -140,6 +146,23 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
     if kept && ended.status == TaskStatus::Done {
         run.kept.insert(ended.job.task.clone(), ended.job.attempt);
     }
+}
+
+/// What a command printed. Its output is not kept twice where its value is that text.
+fn printed(outcome: &JobOutcome, phase: &TaskPhase) -> PrintedOutput {
+    let stdout = outcome.output.as_deref().map(without_line_ends).unwrap_or_default();
+    let is_value = matches!(
+        phase,
+        TaskPhase::Done { value, .. } if value.as_str().is_some_and(|value| value == stdout)
+    );
+    PrintedOutput {
+        stdout: (!is_value).then(|| stdout.to_owned()),
+        stderr: outcome.stderr.clone().unwrap_or_default(),
+    }
+}
+
+fn without_line_ends(text: &str) -> &str {
+    text.trim_end_matches(['\n', '\r'])
 }
 
 /// The end of what an attempt printed: as much as a person reads at a glance.
@@ -165,7 +188,7 @@ fn final_usage(outcome: &JobOutcome, before: TokenUsage) -> TokenUsage {
 /// The output of a task: the value in the fact, or the text without its trailing line ends.
 fn value(ended: &TaskEnded) -> Arc<Value> {
     let text = || match &ended.outcome.output {
-        Some(text) => Value::String(text.trim_end_matches(['\n', '\r']).to_owned()),
+        Some(text) => Value::String(without_line_ends(text).to_owned()),
         None => Value::Null,
     };
     Arc::new(ended.value.clone().unwrap_or_else(text))

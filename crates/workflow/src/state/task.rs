@@ -10,7 +10,7 @@ use coven_model::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::shared;
+use super::{maybe_shared, shared};
 use crate::decide::question_line;
 
 /// A task that was started at least once.
@@ -36,6 +36,9 @@ pub struct TaskRun {
     /// The end of what that attempt printed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
+    /// What its last command printed, if it is one.
+    #[serde(serialize_with = "maybe_shared", skip_serializing_if = "Option::is_none")]
+    pub printed: Option<Arc<PrintedOutput>>,
     /// What the attempts that ended have used up.
     pub usage: TokenUsage,
     /// When the newest attempt was asked for.
@@ -43,6 +46,17 @@ pub struct TaskRun {
     /// When the newest attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+}
+
+/// What a command printed, without the line ends at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct PrintedOutput {
+    /// What it printed to its standard output, unless its value is exactly that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What it printed to its standard error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]

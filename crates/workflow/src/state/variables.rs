@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use super::{StepProgress, StepRun, WorkflowRun};
+use super::{PrintedOutput, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::scope::VariableScope;
 use crate::template::VariableReference;
 
@@ -157,6 +157,28 @@ impl StepRun {
             "status": self.status(),
             "output": self.output().as_ref(),
             "exit_code": exit_code,
+            "stdout": self.stdout(),
+            "stderr": self.stderr(),
         })
+    }
+
+    /// What its command printed to its standard output, if it ran one, also if it failed.
+    pub fn stdout(&self) -> Option<&str> {
+        let (task, printed) = self.command()?;
+        match &task.phase {
+            TaskPhase::Done { value, .. } if printed.stdout.is_none() => value.as_str(),
+            _ => Some(printed.stdout.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// What its command printed to its standard error, if it ran one.
+    pub fn stderr(&self) -> Option<&str> {
+        Some(self.command()?.1.stderr.as_str())
+    }
+
+    /// The one command of the step.
+    fn command(&self) -> Option<(&TaskRun, &PrintedOutput)> {
+        let task = self.tasks.last().filter(|_| self.tasks.len() == 1)?;
+        Some((task, task.printed.as_deref()?))
     }
 }

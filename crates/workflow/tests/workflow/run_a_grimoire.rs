@@ -2,8 +2,7 @@
 //! decided and folded, with a world that answers.
 
 use coven_model::{
-    JobOutcome, JobWork, ProcessEnding, SessionEvent, SessionId, Timestamp, TokenUsage,
-    WorkflowStatus,
+    JobOutcome, JobWork, ProcessEnding, SessionEvent, SessionId, Timestamp, WorkflowStatus,
 };
 use coven_notation::SourceFile;
 use coven_workflow::input::SessionSpec;
@@ -115,16 +114,8 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
         world.prompts.push((job.task.to_string(), text));
         commands.extend(world.tell(SessionInput::Started(job.clone())));
         let outcome = JobOutcome {
-            ok: true,
-            ending: ProcessEnding::Exited { code: 0 },
-            reason: "exit code 0".to_owned(),
             output: Some(answer(job.task.as_str()).to_owned()),
-            omitted: 0,
-            usage: TokenUsage::default(),
-            denials: Vec::new(),
-            agent_session: None,
-            touched: Vec::new(),
-            retry: None,
+            ..JobOutcome::new(true, ProcessEnding::Exited { code: 0 }, "exit code 0")
         };
         commands.extend(world.tell(SessionInput::Ended { job, outcome: Box::new(outcome) }));
     }

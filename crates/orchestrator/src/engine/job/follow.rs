@@ -305,7 +305,8 @@ impl JobDetails {
     /// A command's output is all it printed, which is on its tape.
     pub(super) fn with_output(&self, mut outcome: JobOutcome) -> JobOutcome {
         if matches!(self.spec.work, JobWork::Shell(_)) {
-            let PrintedText { output, errors, omitted } = printed(&self.attempt);
+            let PrintedText { output, mut errors, omitted, errors_omitted } =
+                printed(&self.attempt);
             outcome.omitted = omitted;
             if outcome.ok {
                 // What was read while it ran may have been cut earlier than this.
@@ -316,7 +317,12 @@ impl JobDetails {
                 let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
                 outcome.reason = format!("{}: {last}", outcome.reason);
             }
-            outcome.output = Some(output.trim_end_matches(['\n', '\r']).to_owned());
+            if errors_omitted > 0 {
+                errors = format!("{errors}\n… ({errors_omitted} more bytes)");
+            }
+            let without_end = |text: &str| text.trim_end_matches(['\n', '\r']).to_owned();
+            outcome.output = Some(without_end(&output));
+            outcome.stderr = Some(without_end(&errors)).filter(|errors| !errors.is_empty());
         }
         outcome
     }
@@ -338,11 +344,13 @@ struct PrintedText {
     errors: String,
     /// How many bytes of the output are missing: beyond the limit, or lost on a full disk.
     omitted: u64,
+    /// How many bytes of the errors are beyond the limit.
+    errors_omitted: u64,
 }
 
 /// Everything a command printed, up to the limit.
 fn printed(attempt: &Attempt) -> PrintedText {
-    let (mut output, mut errors, mut omitted) = (Vec::new(), Vec::new(), 0);
+    let (mut output, mut errors, mut omitted, mut errors_omitted) = (Vec::new(), Vec::new(), 0, 0);
     if let Ok(reader) = attempt.tape() {
         for record in reader.records(0) {
             let Ok(record) = record else { break };
@@ -351,20 +359,18 @@ fn printed(attempt: &Attempt) -> PrintedText {
                 omitted += gap.len;
             }
             if let Taped::Output { stream, bytes } = record.event {
-                let kept = match stream {
-                    Taping::Out => &mut output,
-                    Taping::Err => &mut errors,
+                let (kept, surplus) = match stream {
+                    Taping::Out => (&mut output, &mut omitted),
+                    Taping::Err => (&mut errors, &mut errors_omitted),
                 };
                 let fits = bytes.len().min(MAX_OUTPUT_BYTES - kept.len());
                 kept.extend(&bytes[..fits]);
-                if stream == Taping::Out {
-                    omitted += (bytes.len() - fits) as u64;
-                }
+                *surplus += (bytes.len() - fits) as u64;
             }
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    PrintedText { output: text(output), errors: text(errors), omitted }
+    PrintedText { output: text(output), errors: text(errors), omitted, errors_omitted }
 }
 
 fn micros() -> u64 {

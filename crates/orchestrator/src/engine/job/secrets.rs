@@ -62,6 +62,7 @@ impl JobDetails {
         let clean = |text: &mut String| *text = self.redactor.clean(text);
         clean(&mut outcome.reason);
         outcome.output.iter_mut().for_each(clean);
+        outcome.stderr.iter_mut().for_each(clean);
         outcome.denials.iter_mut().for_each(clean);
         outcome.retry = outcome.retry.take().map(|retry| self.redactor.clean_retry(&retry));
         outcome

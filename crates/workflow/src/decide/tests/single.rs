@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use coven_model::event::SessionEvent;
 use coven_model::{
-    AgentMode, InterventionChoice, InterventionKind, JobWork, TaskStatus, WorkflowStatus,
+    AgentMode, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskStatus,
+    WorkflowStatus,
 };
 use serde_json::{Value, json};
 
@@ -85,6 +86,39 @@ fn a_script_runs_with_its_variables_in_the_environment() {
     told.succeed("stat", 1, "3 files\n\n");
     assert_eq!(told.variable("stat"), json!("3 files"));
     assert_eq!(told.run().variables()["steps"]["stat"]["exit_code"], json!(0));
+}
+
+/// Spec: GR.2.2
+#[test]
+fn what_a_command_printed_is_known_by_stream_also_if_it_failed() {
+    let mut steps = vec![
+        script_step("good", "make"),
+        script_step("data", "jq ."),
+        script_step("bad", "make test"),
+        agent_step("after", "Mend ${steps.bad.stderr}"),
+    ];
+    steps[2].on_failure = OnFailure::Continue;
+    if let StepAction::Script { expect, .. } = &mut steps[1].action {
+        *expect = ExpectedOutput::Any;
+    }
+    let printed = |outcome: JobOutcome, out: &str, err: Option<&str>| JobOutcome {
+        output: Some(out.to_owned()),
+        stderr: err.map(str::to_owned),
+        ..outcome
+    };
+    let mut told = TestRun::begin(plan(steps), no_input());
+    told.tell(ended("good", 1, printed(succeeded(""), "built", Some("a warning"))));
+    told.tell(ended("data", 1, printed(succeeded(""), "[1]", None)));
+    told.tell(ended("bad", 1, printed(exited(2), "3 passed\n", Some("1 failed"))));
+    let steps = told.run().variables()["steps"].clone();
+    let of = |step: &str| (steps[step]["stdout"].clone(), steps[step]["stderr"].clone());
+    assert_eq!(of("good"), (json!("built"), json!("a warning")));
+    assert_eq!(of("data"), (json!("[1]"), json!("")));
+    assert_eq!(of("bad"), (json!("3 passed"), json!("1 failed")));
+    let JobWork::Agent(agent) = &told.spec("after", 1).work else { panic!("no agent") };
+    assert_eq!(agent.prompt.as_deref(), Some("Mend 1 failed"));
+    told.succeed("after", 1, "done");
+    assert_eq!(told.run().variables()["steps"]["after"]["stderr"], json!(null));
 }
 
 /// Spec: GR.2.3, GR.6.4
@@ -304,7 +338,7 @@ fn an_empty_answer_of_a_headless_agent_is_no_success_unless_it_is_expected() {
         assert_eq!(status, TaskStatus::Done);
     }
     // A program that says nothing about its turn has no answer that could be empty.
-    let silent = coven_model::JobOutcome { output: None, ..succeeded("") };
+    let silent = JobOutcome { output: None, ..succeeded("") };
     assert_eq!(end(headless, ExpectedOutput::Text, silent).0, TaskStatus::Done);
     let mut told = TestRun::begin(plan(vec![script_step("do", "true")]), no_input());
     told.succeed("do", 1, "");
@@ -314,7 +348,7 @@ fn an_empty_answer_of_a_headless_agent_is_no_success_unless_it_is_expected() {
 #[test]
 fn a_failed_agent_is_not_blamed_for_its_empty_answer() {
     let mut told = TestRun::begin(plan(vec![agent_step("do", "go")]), no_input());
-    told.tell(ended("do", 1, coven_model::JobOutcome { output: Some(String::new()), ..exited(1) }));
+    told.tell(ended("do", 1, JobOutcome { output: Some(String::new()), ..exited(1) }));
     assert_eq!(told.error(), "exit code 1");
 }
 
@@ -330,8 +364,8 @@ fn only_an_agreed_exit_code_without_a_failed_result_is_a_success() {
         told.tell(ended("do", 1, outcome));
         told.task_status("do")
     };
-    let ok = |code| coven_model::JobOutcome { ok: true, ..exited(code) };
-    let failed = coven_model::JobOutcome { ok: false, ..exited(0) };
+    let ok = |code| JobOutcome { ok: true, ..exited(code) };
+    let failed = JobOutcome { ok: false, ..exited(0) };
     assert_eq!(spoken("[0]", ok(0)), TaskStatus::Done);
     assert_eq!(spoken("[0]", ok(3)), TaskStatus::Error);
     assert_eq!(spoken("[0, 3]", ok(3)), TaskStatus::Done);
