@@ -234,8 +234,7 @@ impl AcpChannel {
                     out.fold.replaying = false;
                 }
             }
-            Some("tool_call") => self.calls.begun(update, out),
-            Some("tool_call_update") => self.calls.updated(update, out),
+            Some("tool_call" | "tool_call_update") => self.calls.told(update, out),
             Some("usage_update") => self.usage.updated(update),
             Some("current_mode_update") => match update.get("currentModeId").str() {
                 Some(mode) => out.mode(mode),

@@ -202,7 +202,7 @@ impl<'a> ChannelSink<'a> {
     pub(super) fn items<T>(&mut self, tell: impl FnOnce(&mut EntrySink<'_>) -> T) -> T {
         let Self { fold, emit } = self;
         if fold.replaying {
-            let mut replay = |item| emit(ChannelEvent::Replayed(item));
+            let mut replay = |item| emit(ChannelEvent::Replayed { item });
             return tell(&mut EntrySink::new(&mut fold.history, &mut replay));
         }
         let mut forward = |item| match item {
@@ -212,7 +212,7 @@ impl<'a> ChannelSink<'a> {
             }
             // The end of a turn is told as such.
             TranscriptItem::Result { .. } => {}
-            item => emit(ChannelEvent::Item(item)),
+            item => emit(ChannelEvent::Item { item }),
         };
         tell(&mut EntrySink::new(&mut fold.run, &mut forward))
     }
