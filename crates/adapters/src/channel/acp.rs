@@ -28,7 +28,7 @@ use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_
 use super::json_rpc::{RpcDialect, RpcMessage};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
-use super::question::RequestId;
+use super::question::{RequestId, short_id};
 use super::{ChannelOptions, ChannelPlan};
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
@@ -123,9 +123,7 @@ impl AcpChannel {
                 self.calls.turn_ended(out);
                 out.fold.replaying = false;
                 out.fold.session = StepProgress::Done;
-                if let Some(session) = result.get("sessionId").str() {
-                    self.session = Some(session.to_owned());
-                }
+                self.session = short_id(result.get("sessionId")).or(self.session.take());
                 self.settings(result, out);
                 let session = self.session.clone();
                 out.items(|items| items.session(session.as_deref(), None));
@@ -145,7 +143,7 @@ impl AcpChannel {
         let mut settings = result.get("configOptions").items();
         let setting = settings.find(|setting| setting.get("category").str() == Some("mode"));
         if let Some(setting) = setting {
-            self.mode_setting = setting.get("id").str().map(str::to_owned);
+            self.mode_setting = short_id(setting.get("id"));
         }
         let current = setting.and_then(|setting| setting.get("currentValue").str());
         if let Some(mode) = current.or(result.get("modes").get("currentModeId").str()) {
@@ -256,7 +254,7 @@ impl AcpChannel {
                     "session/new" | "session/load" => {
                         out.fold.hello = StepProgress::Done;
                         out.fold.session = StepProgress::Said;
-                        self.session = params.get("sessionId").str().map(str::to_owned);
+                        self.session = short_id(params.get("sessionId"));
                         if method == "session/load" {
                             self.history = HistoryReplay::Loaded;
                             out.fold.replaying = true;
@@ -266,7 +264,7 @@ impl AcpChannel {
                     "session/set_config_option" => out.asked_for_mode(params.get("value").str()),
                     "session/prompt" => {
                         out.prompted(&params.get("prompt").readable_text(), method);
-                        self.session = params.get("sessionId").str().map(str::to_owned);
+                        self.session = short_id(params.get("sessionId"));
                         self.prompt = Some(id.clone());
                         self.message = None;
                     }

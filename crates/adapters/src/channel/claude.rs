@@ -23,7 +23,9 @@ use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
 use super::plan::ModeStep;
-use super::question::{AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId};
+use super::question::{
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+};
 use super::{ChannelKind, ChannelPlan};
 use crate::channel::event::ChannelPhase;
 use crate::transcript::claude::{ClaudeReader, ClaudeVariant, wanted};
@@ -286,7 +288,7 @@ fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool
             input: input.0.cloned().unwrap_or_default(),
             command,
             text: one_line(&text),
-            call: request.get("tool_use_id").str().map(str::to_owned),
+            call: short_id(request.get("tool_use_id")),
             options: vec![
                 option("allow", "Allow", OptionEffect::AllowOnce),
                 option("deny", "Deny", OptionEffect::RejectOnce),

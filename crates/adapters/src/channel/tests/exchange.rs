@@ -54,14 +54,13 @@ impl Conversation {
         said.next_prompt
     }
 
-    fn endings(&self) -> Vec<(&TurnEnding, &str)> {
-        let ending = |event| match event {
-            &ChannelEvent::Idle(ref turn) => {
-                Some((&turn.ending, turn.output.as_ref().map_or("", |output| &output.text)))
-            }
+    fn endings(&self) -> Vec<(&TurnEnding, String)> {
+        let turns = self.events.iter().filter_map(|event| match event {
+            ChannelEvent::Idle(turn) => Some(turn),
             _ => None,
-        };
-        self.events.iter().filter_map(ending).collect()
+        });
+        let output = |turn: &'_ TurnOutcome| turn.output.as_ref().map(|output| output.text.clone());
+        turns.map(|turn| (&turn.ending, output(turn).unwrap_or_default())).collect()
     }
 
     fn written(&self) -> Vec<String> {
@@ -116,7 +115,10 @@ fn a_conversation_with_claude_runs_to_its_end() {
     assert_eq!(talk.say(&deny), None);
     talk.run(&plan);
     let denied = r#"{"behavior":"deny","message":"use printf"}"#;
-    assert_eq!(talk.endings(), [(&TurnEnding::Completed, denied), (&TurnEnding::Completed, "two")]);
+    assert_eq!(
+        talk.endings(),
+        [(&TurnEnding::Completed, denied.to_owned()), (&TurnEnding::Completed, "two".to_owned())]
+    );
     assert_eq!(
         talk.written(),
         [
@@ -181,7 +183,10 @@ fn a_conversation_with_codex_runs_to_its_end() {
     talk.run(&plan);
     assert_eq!(
         talk.endings(),
-        [(&TurnEnding::Completed, "use printf"), (&TurnEnding::Completed, "two")]
+        [
+            (&TurnEnding::Completed, "use printf".to_owned()),
+            (&TurnEnding::Completed, "two".to_owned())
+        ]
     );
     assert_eq!(
         talk.written(),
@@ -247,7 +252,10 @@ fn a_conversation_over_acp_runs_to_its_end() {
     talk.run(&plan);
     assert_eq!(
         talk.endings(),
-        [(&TurnEnding::Completed, "denied"), (&TurnEnding::Completed, "use printf")]
+        [
+            (&TurnEnding::Completed, "denied".to_owned()),
+            (&TurnEnding::Completed, "use printf".to_owned())
+        ]
     );
     assert_eq!(
         talk.written(),

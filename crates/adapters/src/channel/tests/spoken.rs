@@ -160,7 +160,7 @@ fn a_codec_says_what_was_said_to_the_real_programs() {
             }
         }
     }
-    assert_eq!((compared, probes), (0, 0));
+    assert_eq!((compared, probes), (134, 6));
 }
 
 #[test]
