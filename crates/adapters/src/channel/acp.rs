@@ -78,7 +78,7 @@ impl AcpChannel {
             RpcMessage::Request { id, method: permission::METHOD, params } => {
                 out.fold.replaying = false;
                 let call = params.get("toolCall");
-                self.calls.asked(call, out);
+                self.calls.asked(call, bytes, out);
                 let question = permission::question(&id, params, self.calls.tool(call));
                 out.ask(question, bytes);
                 true
@@ -91,7 +91,7 @@ impl AcpChannel {
                 let session = params.get("sessionId").str();
                 // Another session of the same process is none of ours.
                 let ours = self.session.is_none() || session == self.session.as_deref();
-                ours && self.updated(params.get("update"), out)
+                ours && self.updated(params.get("update"), bytes, out)
             }
             RpcMessage::Result { id, result } => {
                 let Some(sent) = out.take_sent(&id) else { return false };
@@ -198,7 +198,7 @@ impl AcpChannel {
         }
     }
 
-    fn updated(&mut self, update: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+    fn updated(&mut self, update: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
         let text = update.get("content").get("text").str();
         match update.get("sessionUpdate").str() {
             Some("agent_message_chunk") => {
@@ -232,7 +232,7 @@ impl AcpChannel {
                     out.fold.replaying = false;
                 }
             }
-            Some("tool_call" | "tool_call_update") => self.calls.told(update, out),
+            Some("tool_call" | "tool_call_update") => self.calls.told(update, bytes, out),
             Some("usage_update") => self.usage.updated(update),
             Some("current_mode_update") => match update.get("currentModeId").str() {
                 Some(mode) => out.mode(mode),

@@ -156,6 +156,9 @@ impl CodexChannel {
         let thread = params.get("threadId").str();
         let aside = thread.is_some() && self.thread.is_some() && thread != self.thread.as_deref();
         match method {
+            "item/agentMessage/delta" | "item/started" | "item/completed" => {
+                return self.items.notified(method, params, bytes, aside, out);
+            }
             "turn/started" | "turn/completed" if aside => {}
             "turn/started" => {
                 let id = short_id(params.get("turn").get("id"));
@@ -182,9 +185,6 @@ impl CodexChannel {
             "error" => error(params, out),
             "warning" | "guardianWarning" => {
                 out.items(|items| items.warn(&params.get("message").readable_text()));
-            }
-            _ if method.starts_with("item/") && !QUIET.contains(&method) => {
-                return self.items.notified(method, params, bytes, aside, out);
             }
             _ => return QUIET.contains(&method),
         }

@@ -32,7 +32,7 @@ pub enum ChannelEvent {
     /// A turn is over.
     Idle(TurnOutcome),
     /// The agent waits for an answer.
-    Asks(ChannelQuestion),
+    Asks(Box<ChannelQuestion>),
     /// A question needs no answer any more.
     Resolved { request: RequestId, by: ResolvedBy },
     Usage {

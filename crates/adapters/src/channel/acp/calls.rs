@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::channel::fold::ChannelSink;
-use crate::transcript::entry;
+use crate::channel::question::short_id;
+use crate::transcript::entry::{self, TOOL_LIMIT};
 use crate::transcript::json::JsonNode;
 
 /// How many calls are remembered. Agents run a few side by side.
@@ -24,20 +25,20 @@ struct ToolCall {
 
 impl ToolCalls {
     /// A call is announced, or news of it is told.
-    pub(super) fn told(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        self.learn(call, given(call));
+    pub(super) fn told(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, given(call), bytes);
         self.progress(call, out);
     }
 
     /// The call is asked about, so what it is given is known.
-    pub(super) fn asked(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        self.learn(call, Some(input(call)));
-        self.tell(call.get("toolCallId").str(), out);
+    pub(super) fn asked(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, Some(input(call)), bytes);
+        self.tell(short_id(call.get("toolCallId")).as_deref(), out);
     }
 
     /// The agent's name for the tool of a call.
     pub(super) fn tool(&self, call: JsonNode<'_>) -> String {
-        let id = call.get("toolCallId").str().map(entry::name);
+        let id = short_id(call.get("toolCallId"));
         let known = self.0.iter().find(|known| Some(&known.id) == id.as_ref());
         known.map_or_else(|| tool(call).unwrap_or_default(), |known| known.tool.clone())
     }
@@ -50,9 +51,13 @@ impl ToolCalls {
         }
     }
 
-    fn learn(&mut self, call: JsonNode<'_>, input: Option<Value>) {
-        let Some(id) = call.get("toolCallId").str().map(entry::name) else { return };
-        let input = input.map(|input| entry::input(Some(&input)));
+    fn learn(&mut self, call: JsonNode<'_>, input: Option<Value>, bytes: usize) {
+        let Some(id) = short_id(call.get("toolCallId")) else { return };
+        // A short message needs no look at how long its input is.
+        let shorten = |input: Value| {
+            if bytes > TOOL_LIMIT { entry::input(Some(&input)) } else { input }
+        };
+        let input = input.map(shorten);
         if let Some(known) = self.0.iter_mut().find(|known| known.id == id) {
             known.input = input.unwrap_or_else(|| known.input.take());
             return;
@@ -65,21 +70,20 @@ impl ToolCalls {
     }
 
     fn progress(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        let id = call.get("toolCallId").str();
+        let id = short_id(call.get("toolCallId"));
+        let id = id.as_deref();
         let status = call.get("status").str();
         if matches!(status, Some("in_progress" | "completed" | "failed")) {
             self.tell(id, out);
         }
         if let Some(status @ ("completed" | "failed")) = status {
             out.items(|items| items.tool_result(id, status == "completed", &output(call)));
-            let id = id.map(entry::name);
-            self.0.retain(|known| Some(&known.id) != id.as_ref());
+            self.0.retain(|known| Some(known.id.as_str()) != id);
         }
     }
 
     fn tell(&mut self, id: Option<&str>, out: &mut ChannelSink<'_>) {
-        let id = id.map(entry::name);
-        let known = self.0.iter_mut().find(|known| Some(&known.id) == id.as_ref());
+        let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
         if let Some(call) = known.filter(|call| !call.told) {
             call.told = true;
             out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));

@@ -86,8 +86,9 @@ impl ThreadItems {
 
     fn started(&mut self, item: JsonNode<'_>, bytes: usize, out: &mut EntrySink<'_>) -> bool {
         let id = item.get("id").str();
-        let begun = short_id(item.get("id"));
-        if let (Some("fileChange"), Some(item_id)) = (item.get("type").str(), begun) {
+        if item.get("type").str() == Some("fileChange")
+            && let Some(item_id) = short_id(item.get("id"))
+        {
             let held: usize = self.changes.iter().map(|begun| begun.bytes).sum();
             if held + bytes <= CHANGES_LIMIT {
                 let changes = item.get("changes").0.cloned().unwrap_or_default();

@@ -202,6 +202,19 @@ fn an_unknown_request_gets_an_error_at_once_and_once() {
 }
 
 #[test]
+fn a_question_with_the_id_of_a_refused_request_is_answered_once() {
+    for kind in [ChannelKind::CodexAppServer, ChannelKind::Acp] {
+        let mut codec = working(kind);
+        printed(&mut codec, &json!({"id": 1, "method": "no/such/request", "params": {}}));
+        printed(&mut codec, &permission(kind, 1, "ls"));
+        let answer = codec.say(&approve(RequestId::Number(1))).unwrap();
+        written(&mut codec, &answer.bytes);
+        assert_eq!(open(&codec), []);
+        assert_eq!(codec.due(&ChannelPlan::default()), None);
+    }
+}
+
+#[test]
 fn an_agent_that_refuses_to_begin_is_not_spoken_to() {
     let plan = ChannelPlan { prompts: vec!["go".to_owned()], ..ChannelPlan::default() };
     for kind in ChannelKind::ALL {
