@@ -28,7 +28,7 @@ use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_
 use super::json_rpc::{RpcDialect, RpcMessage};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
-use super::question::RequestId;
+use super::question::{RequestId, short_id};
 use super::{ChannelOptions, ChannelPlan};
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
@@ -78,7 +78,7 @@ impl AcpChannel {
             RpcMessage::Request { id, method: permission::METHOD, params } => {
                 out.fold.replaying = false;
                 let call = params.get("toolCall");
-                self.calls.asked(call, out);
+                self.calls.asked(call, bytes, out);
                 let question = permission::question(&id, params, self.calls.tool(call));
                 out.ask(question, bytes);
                 true
@@ -91,7 +91,7 @@ impl AcpChannel {
                 let session = params.get("sessionId").str();
                 // Another session of the same process is none of ours.
                 let ours = self.session.is_none() || session == self.session.as_deref();
-                ours && self.updated(params.get("update"), out)
+                ours && self.updated(params.get("update"), bytes, out)
             }
             RpcMessage::Result { id, result } => {
                 let Some(sent) = out.take_sent(&id) else { return false };
@@ -123,9 +123,7 @@ impl AcpChannel {
                 self.calls.turn_ended(out);
                 out.fold.replaying = false;
                 out.fold.session = StepProgress::Done;
-                if let Some(session) = result.get("sessionId").str() {
-                    self.session = Some(session.to_owned());
-                }
+                self.session = short_id(result.get("sessionId")).or(self.session.take());
                 self.settings(result, out);
                 let session = self.session.clone();
                 out.items(|items| items.session(session.as_deref(), None));
@@ -145,7 +143,7 @@ impl AcpChannel {
         let mut settings = result.get("configOptions").items();
         let setting = settings.find(|setting| setting.get("category").str() == Some("mode"));
         if let Some(setting) = setting {
-            self.mode_setting = setting.get("id").str().map(str::to_owned);
+            self.mode_setting = short_id(setting.get("id"));
         }
         let current = setting.and_then(|setting| setting.get("currentValue").str());
         if let Some(mode) = current.or(result.get("modes").get("currentModeId").str()) {
@@ -200,7 +198,7 @@ impl AcpChannel {
         }
     }
 
-    fn updated(&mut self, update: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+    fn updated(&mut self, update: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
         let text = update.get("content").get("text").str();
         match update.get("sessionUpdate").str() {
             Some("agent_message_chunk") => {
@@ -234,8 +232,7 @@ impl AcpChannel {
                     out.fold.replaying = false;
                 }
             }
-            Some("tool_call") => self.calls.begun(update, out),
-            Some("tool_call_update") => self.calls.updated(update, out),
+            Some("tool_call" | "tool_call_update") => self.calls.told(update, bytes, out),
             Some("usage_update") => self.usage.updated(update),
             Some("current_mode_update") => match update.get("currentModeId").str() {
                 Some(mode) => out.mode(mode),
@@ -257,7 +254,7 @@ impl AcpChannel {
                     "session/new" | "session/load" => {
                         out.fold.hello = StepProgress::Done;
                         out.fold.session = StepProgress::Said;
-                        self.session = params.get("sessionId").str().map(str::to_owned);
+                        self.session = short_id(params.get("sessionId"));
                         if method == "session/load" {
                             self.history = HistoryReplay::Loaded;
                             out.fold.replaying = true;
@@ -267,7 +264,7 @@ impl AcpChannel {
                     "session/set_config_option" => out.asked_for_mode(params.get("value").str()),
                     "session/prompt" => {
                         out.prompted(&params.get("prompt").readable_text(), method);
-                        self.session = params.get("sessionId").str().map(str::to_owned);
+                        self.session = short_id(params.get("sessionId"));
                         self.prompt = Some(id.clone());
                         self.message = None;
                     }

@@ -23,7 +23,9 @@ use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
 use super::plan::ModeStep;
-use super::question::{AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId};
+use super::question::{
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+};
 use super::{ChannelKind, ChannelPlan};
 use crate::channel::event::ChannelPhase;
 use crate::transcript::claude::{ClaudeReader, ClaudeVariant, wanted};
@@ -59,6 +61,9 @@ impl ClaudeChannel {
         out: &mut ChannelSink<'_>,
     ) -> bool {
         match message.get("type").str() {
+            Some("assistant") => return self.said(message, out),
+            Some("user") => return self.returned(message, out),
+            Some("system") => return self.system(message, out),
             Some("control_request") => return asked(message, bytes, out),
             Some("control_response") => return responded(message.get("response"), out),
             Some("control_cancel_request") => {
@@ -72,37 +77,44 @@ impl ClaudeChannel {
                     self.window = Some(window(info));
                 }
             }
-            Some("system") if message.get("subtype").str() == Some("status") => {
-                if let Some(mode) = message.get("permissionMode").str() {
-                    out.mode(mode);
-                }
-            }
             Some("result") => self.ended(message, out),
-            _ => return self.said(message, out),
+            _ => return out.items(|items| self.reader.event(message, items)),
         }
         true
     }
 
-    /// Folds a message that belongs to the transcript.
-    fn said(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+    fn system(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
         let subtype = message.get("subtype").str();
-        if message.get("type").str() == Some("system") && subtype == Some("init") {
-            if let Some(mode) = message.get("permissionMode").str() {
-                out.mode(mode);
-            }
+        if let (Some("init" | "status"), Some(mode)) =
+            (subtype, message.get("permissionMode").str())
+        {
+            out.mode(mode);
+        }
+        if subtype == Some("init") {
             out.working("system/init");
         }
+        out.items(|items| self.reader.event(message, items)) || subtype == Some("status")
+    }
+
+    fn said(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
         let known = out.items(|items| self.reader.event(message, items));
-        for part in message.get("message").get("content").items() {
-            if let Some(call) = part.get("tool_use_id").str() {
-                out.resolve_where(|question| question.call.as_deref() == Some(call));
-            }
-        }
         if message.get("error").str() == Some("rate_limit") {
             let info = message.get("api_error_params").get("rate_limit_info");
             let told = self.window.take().unwrap_or_else(|| window(info));
             let text = one_line(&message.get("message").get("content").readable_text());
             out.limit(UsageLimit { until: told.until, scope: told.scope, text });
+        }
+        known
+    }
+
+    /// A tool returned: a question about its use is over.
+    fn returned(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+        let known = out.items(|items| self.reader.event(message, items));
+        if out.fold.has_open() {
+            for part in message.get("message").get("content").items() {
+                let call = part.get("tool_use_id").str();
+                out.resolve_where(|question| call.is_some() && question.call.as_deref() == call);
+            }
         }
         known
     }
@@ -286,7 +298,7 @@ fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool
             input: input.0.cloned().unwrap_or_default(),
             command,
             text: one_line(&text),
-            call: request.get("tool_use_id").str().map(str::to_owned),
+            call: short_id(request.get("tool_use_id")),
             options: vec![
                 option("allow", "Allow", OptionEffect::AllowOnce),
                 option("deny", "Deny", OptionEffect::RejectOnce),

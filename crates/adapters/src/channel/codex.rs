@@ -27,6 +27,7 @@ use super::event::{ChannelPhase, TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
 use super::json_rpc::{RpcDialect, RpcMessage};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
+use super::question::{RequestId, short_id};
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
 use items::ThreadItems;
@@ -125,22 +126,22 @@ impl CodexChannel {
             "initialize" => out.fold.hello = StepProgress::Done,
             "thread/start" | "thread/resume" => {
                 out.fold.session = StepProgress::Done;
-                let id = result.get("thread").get("id").str();
-                self.thread = id.map(str::to_owned);
-                out.items(|items| items.session(id, result.get("model").str()));
-                match id {
+                self.thread = short_id(result.get("thread").get("id"));
+                let (thread, model) = (self.thread.as_deref(), result.get("model").str());
+                out.items(|items| items.session(thread, model));
+                match thread {
                     Some(_) => out.ready(sent),
                     None => out.give_up(sent),
                 }
             }
-            "turn/start" => self.turn_begins(result.get("turn").get("id").str()),
+            "turn/start" => self.turn_begins(short_id(result.get("turn").get("id"))),
             _ => {}
         }
     }
 
-    fn turn_begins(&mut self, turn: Option<&str>) {
-        if turn.is_some() && turn != self.ended.as_deref() {
-            self.turn = turn.map(str::to_owned);
+    fn turn_begins(&mut self, turn: Option<String>) {
+        if turn.is_some() && turn != self.ended {
+            self.turn = turn;
         }
     }
 
@@ -155,17 +156,20 @@ impl CodexChannel {
         let thread = params.get("threadId").str();
         let aside = thread.is_some() && self.thread.is_some() && thread != self.thread.as_deref();
         match method {
+            "item/agentMessage/delta" | "item/started" | "item/completed" => {
+                return self.items.notified(method, params, bytes, aside, out);
+            }
             "turn/started" | "turn/completed" if aside => {}
             "turn/started" => {
-                let id = params.get("turn").get("id").str();
-                self.turn_begins(id);
-                if id.is_some() && self.turn.as_deref() == id {
+                let id = short_id(params.get("turn").get("id"));
+                self.turn_begins(id.clone());
+                if id.is_some() && self.turn == id {
                     out.working(method);
                 }
             }
             "turn/completed" => self.completed(params.get("turn"), out),
             "serverRequest/resolved" => {
-                let id = super::question::RequestId::read(params.get("requestId"));
+                let id = RequestId::read(params.get("requestId"));
                 out.resolve_where(|question| Some(&question.request) == id.as_ref());
             }
             "thread/tokenUsage/updated" if !aside => {
@@ -182,21 +186,18 @@ impl CodexChannel {
             "warning" | "guardianWarning" => {
                 out.items(|items| items.warn(&params.get("message").readable_text()));
             }
-            _ if method.starts_with("item/") && !QUIET.contains(&method) => {
-                return self.items.notified(method, params, bytes, aside, out);
-            }
             _ => return QUIET.contains(&method),
         }
         true
     }
 
     fn completed(&mut self, turn: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        let id = turn.get("id").str();
-        if self.turn.is_some() && self.turn.as_deref() != id {
+        let id = short_id(turn.get("id"));
+        if self.turn.is_some() && self.turn != id {
             return;
         }
         self.turn = None;
-        self.ended = id.map(str::to_owned);
+        self.ended = id;
         self.items.turn_ended();
         let error = turn.get("error");
         let ending = match turn.get("status").str() {
@@ -227,7 +228,7 @@ impl CodexChannel {
                         out.fold.session = StepProgress::Said;
                     }
                     "turn/start" => {
-                        self.thread = params.get("threadId").str().map(str::to_owned);
+                        self.thread = short_id(params.get("threadId"));
                         out.prompted(&params.get("input").readable_text(), method);
                     }
                     _ => {}

@@ -32,7 +32,7 @@ pub enum ChannelEvent {
     /// A turn is over.
     Idle(TurnOutcome),
     /// The agent waits for an answer.
-    Asks(ChannelQuestion),
+    Asks(Box<ChannelQuestion>),
     /// A question needs no answer any more.
     Resolved { request: RequestId, by: ResolvedBy },
     Usage {
@@ -52,10 +52,10 @@ pub enum ChannelEvent {
     /// The agent changed the mode that decides what it asks about.
     Mode { mode: String },
     /// Something the agent said or did.
-    Item(TranscriptItem),
+    Item { item: TranscriptItem },
     /// Something from before this process, which the agent tells again while it loads a
     /// conversation.
-    Replayed(TranscriptItem),
+    Replayed { item: TranscriptItem },
     /// A message that was not understood, or only in part.
     Unknown {
         direction: ChannelDirection,

@@ -138,6 +138,10 @@ impl ChannelFold {
             .ok_or_else(|| ChannelRefusal::NotOpen { request: request.clone() })
     }
 
+    pub(super) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     pub(super) fn refused(&self) -> Option<&RefusedRequest> {
         self.refused.first()
     }
@@ -202,7 +206,7 @@ impl<'a> ChannelSink<'a> {
     pub(super) fn items<T>(&mut self, tell: impl FnOnce(&mut EntrySink<'_>) -> T) -> T {
         let Self { fold, emit } = self;
         if fold.replaying {
-            let mut replay = |item| emit(ChannelEvent::Replayed(item));
+            let mut replay = |item| emit(ChannelEvent::Replayed { item });
             return tell(&mut EntrySink::new(&mut fold.history, &mut replay));
         }
         let mut forward = |item| match item {
@@ -212,7 +216,7 @@ impl<'a> ChannelSink<'a> {
             }
             // The end of a turn is told as such.
             TranscriptItem::Result { .. } => {}
-            item => emit(ChannelEvent::Item(item)),
+            item => emit(ChannelEvent::Item { item }),
         };
         tell(&mut EntrySink::new(&mut fold.run, &mut forward))
     }
@@ -258,18 +262,18 @@ impl<'a> ChannelSink<'a> {
             return;
         }
         fold.open.push(OpenQuestion { question: question.clone(), bytes });
-        (self.emit)(ChannelEvent::Asks(question));
+        (self.emit)(ChannelEvent::Asks(Box::new(question)));
     }
 
     /// An answer to this request was written.
     pub(super) fn answered(&mut self, request: &RequestId) -> bool {
         let fold = &mut *self.fold;
-        if let Some(at) = fold.refused.iter().position(|refused| refused.id == *request) {
-            fold.refused.remove(at);
-            return true;
-        }
+        // An agent may use one id for two requests; one answer is all that the id gets.
+        let pending = fold.refused.len();
+        fold.refused.retain(|refused| refused.id != *request);
+        let refused = fold.refused.len() < pending;
         let Some(at) = fold.open.iter().position(|open| open.question.request == *request) else {
-            return false;
+            return refused;
         };
         fold.open.remove(at);
         let (request, by) = (request.clone(), ResolvedBy::Answer);
@@ -279,6 +283,9 @@ impl<'a> ChannelSink<'a> {
 
     /// The agent took back the questions that match, or needs no answer to them.
     pub(super) fn resolve_where(&mut self, matching: impl Fn(&ChannelQuestion) -> bool) {
+        if self.fold.open.is_empty() {
+            return;
+        }
         let (over, open): (Vec<_>, Vec<_>) =
             self.fold.open.drain(..).partition(|open| matching(&open.question));
         self.fold.open = open;

@@ -9,8 +9,14 @@ use serde_json::Value;
 use super::ChannelKind;
 use crate::transcript::json::JsonNode;
 
-/// Longest id of a request that is accepted. No CLI uses more than 36 characters.
-const MAX_REQUEST_ID_BYTES: usize = 256;
+/// Longest id that is accepted. No CLI uses more than 64 characters.
+const MAX_ID_BYTES: usize = 256;
+
+/// The id of something that is remembered. Ids come from outside, and what is remembered is
+/// bounded.
+pub(super) fn short_id(node: JsonNode<'_>) -> Option<String> {
+    node.str().filter(|id| id.len() <= MAX_ID_BYTES).map(str::to_owned)
+}
 
 /// The id that the asking side gave a request. A number and the same digits as text are two ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,10 +30,7 @@ impl RequestId {
     pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
         match node.0? {
             Value::Number(number) => number.as_i64().map(Self::Number),
-            Value::String(text) if text.len() <= MAX_REQUEST_ID_BYTES => {
-                Some(Self::Text(text.clone()))
-            }
-            _ => None,
+            _ => short_id(node).map(Self::Text),
         }
     }
 

@@ -2,10 +2,11 @@
 //! and whole: when it is asked about, when it runs, or when the turn ends without it.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::channel::fold::ChannelSink;
-use crate::transcript::entry;
+use crate::channel::question::short_id;
+use crate::transcript::entry::{self, TOOL_LIMIT};
 use crate::transcript::json::JsonNode;
 
 /// How many calls are remembered. Agents run a few side by side.
@@ -23,25 +24,21 @@ struct ToolCall {
 }
 
 impl ToolCalls {
-    pub(super) fn begun(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        self.learn(call);
-        self.progress(call, out);
-    }
-
-    pub(super) fn updated(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        self.learn(call);
+    /// A call is announced, or news of it is told.
+    pub(super) fn told(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, given(call), bytes);
         self.progress(call, out);
     }
 
     /// The call is asked about, so what it is given is known.
-    pub(super) fn asked(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        self.learn(call);
-        self.tell(call.get("toolCallId").str(), out);
+    pub(super) fn asked(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, Some(input(call)), bytes);
+        self.tell(short_id(call.get("toolCallId")).as_deref(), out);
     }
 
     /// The agent's name for the tool of a call.
     pub(super) fn tool(&self, call: JsonNode<'_>) -> String {
-        let id = call.get("toolCallId").str().map(entry::name);
+        let id = short_id(call.get("toolCallId"));
         let known = self.0.iter().find(|known| Some(&known.id) == id.as_ref());
         known.map_or_else(|| tool(call).unwrap_or_default(), |known| known.tool.clone())
     }
@@ -54,38 +51,39 @@ impl ToolCalls {
         }
     }
 
-    fn learn(&mut self, call: JsonNode<'_>) {
-        let Some(id) = call.get("toolCallId").str().map(entry::name) else { return };
-        let input = input(call);
+    fn learn(&mut self, call: JsonNode<'_>, input: Option<Value>, bytes: usize) {
+        let Some(id) = short_id(call.get("toolCallId")) else { return };
+        // A short message needs no look at how long its input is.
+        let shorten = |input: Value| {
+            if bytes > TOOL_LIMIT { entry::input(Some(&input)) } else { input }
+        };
+        let input = input.map(shorten);
         if let Some(known) = self.0.iter_mut().find(|known| known.id == id) {
-            if let Some(input) = input {
-                known.input = entry::input(Some(&input));
-            }
+            known.input = input.unwrap_or_else(|| known.input.take());
             return;
         }
         if self.0.len() >= MAX_CALLS {
             self.0.remove(0);
         }
-        let input = entry::input(input.as_ref());
-        self.0.push(ToolCall { id, tool: tool(call).unwrap_or_default(), input, told: false });
+        let (tool, input) = (tool(call).unwrap_or_default(), input.unwrap_or_default());
+        self.0.push(ToolCall { id, tool, input, told: false });
     }
 
     fn progress(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        let id = call.get("toolCallId").str();
+        let id = short_id(call.get("toolCallId"));
+        let id = id.as_deref();
         let status = call.get("status").str();
         if matches!(status, Some("in_progress" | "completed" | "failed")) {
             self.tell(id, out);
         }
         if let Some(status @ ("completed" | "failed")) = status {
             out.items(|items| items.tool_result(id, status == "completed", &output(call)));
-            let id = id.map(entry::name);
-            self.0.retain(|known| Some(&known.id) != id.as_ref());
+            self.0.retain(|known| Some(known.id.as_str()) != id);
         }
     }
 
     fn tell(&mut self, id: Option<&str>, out: &mut ChannelSink<'_>) {
-        let id = id.map(entry::name);
-        let known = self.0.iter_mut().find(|known| Some(&known.id) == id.as_ref());
+        let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
         if let Some(call) = known.filter(|call| !call.told) {
             call.told = true;
             out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
@@ -100,22 +98,22 @@ fn tool(call: JsonNode<'_>) -> Option<String> {
     names.into_iter().find_map(JsonNode::str).map(entry::name)
 }
 
-/// What the tool is given; the title, which is the command, where nothing else is told.
-pub(super) fn input(call: JsonNode<'_>) -> Option<Value> {
-    let raw = call
-        .get("rawInput")
-        .0
-        .filter(|raw| !raw.is_null() && raw.as_object().is_none_or(|fields| !fields.is_empty()));
-    raw.cloned().or_else(|| {
-        let told = ["title", "content", "locations"];
-        let fields = told.into_iter().filter_map(|field| {
-            let value = call.get(field).0?;
-            let empty = value.as_array().is_some_and(Vec::is_empty);
-            (!empty && !value.is_null()).then(|| (field.to_owned(), value.clone()))
-        });
-        let fields: serde_json::Map<_, _> = fields.collect();
-        // Before the input is known the title is only the name of the tool.
-        (call.get("rawInput").0.is_none() && !fields.is_empty()).then(|| fields.into())
+/// What the tool is given, where told. It is empty when a call is announced early.
+fn given(call: JsonNode<'_>) -> Option<Value> {
+    let raw = call.get("rawInput").0?;
+    let empty = raw.is_null() || raw.as_object().is_some_and(Map::is_empty);
+    (!empty).then(|| raw.clone())
+}
+
+/// What the tool of a question is given. Gemini tells it only by the words of its question.
+pub(super) fn input(call: JsonNode<'_>) -> Value {
+    given(call).unwrap_or_else(|| {
+        let words = ["title", "content", "locations"].into_iter();
+        let told = words.filter_map(|field| Some((field.to_owned(), call.get(field).0?.clone())));
+        let fields: Map<String, Value> = told
+            .filter(|(_, value)| value.as_array().is_none_or(|list| !list.is_empty()))
+            .collect();
+        fields.into()
     })
 }
 

@@ -14,7 +14,7 @@ pub(super) const METHOD: &str = "session/request_permission";
 
 pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> ChannelQuestion {
     let call = params.get("toolCall");
-    let input = input(call).unwrap_or(Value::Null);
+    let input = input(call);
     let title = call.get("title").str();
     let command = input.get("command").and_then(Value::as_str);
     // Gemini tells the command nowhere else.

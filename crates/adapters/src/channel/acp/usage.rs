@@ -34,9 +34,10 @@ impl SessionUsage {
     }
 
     /// Qwen tells the usage of every request to its model with an empty piece of text.
-    pub(super) fn piece(&mut self, update: JsonNode<'_>, out: &mut ChannelSink<'_>) {
-        if !out.fold.replaying {
-            self.tokens = self.tokens.plus(tokens(update.get("_meta").get("usage")));
+    pub(super) fn piece(&mut self, update: JsonNode<'_>, out: &ChannelSink<'_>) {
+        let usage = update.get("_meta").get("usage");
+        if usage.exists() && !out.fold.replaying {
+            self.tokens = self.tokens.plus(tokens(usage));
         }
     }
 

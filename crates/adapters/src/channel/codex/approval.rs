@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::channel::ChannelKind;
 use crate::channel::order::{ChannelDecision, ChannelRefusal, QuestionAnswer};
 use crate::channel::question::{
-    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId,
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
 };
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
@@ -71,7 +71,7 @@ pub(super) fn question(
         text: one_line(text.unwrap_or(method)),
         command,
         input: input.into(),
-        call: params.get("itemId").str().map(str::to_owned),
+        call: short_id(params.get("itemId")),
         options: options(method, params),
         questions,
     })

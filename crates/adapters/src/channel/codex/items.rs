@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::channel::fold::ChannelSink;
+use crate::channel::question::short_id;
 use crate::transcript::entry::{TEXT_LIMIT, TextExcerpt};
 use crate::transcript::json::JsonNode;
 use crate::transcript::limits::LINE_LIMIT;
@@ -69,12 +70,12 @@ impl ThreadItems {
     }
 
     fn piece(&mut self, params: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
-        let (Some(item), Some(piece)) = (params.get("itemId").str(), params.get("delta").str())
+        let (Some(item), Some(piece)) = (short_id(params.get("itemId")), params.get("delta").str())
         else {
             return false;
         };
-        if self.streaming.as_deref() != Some(item) {
-            self.streaming = Some(item.to_owned());
+        if self.streaming.as_ref() != Some(&item) {
+            self.streaming = Some(item);
             out.end_message();
         }
         if !out.aside {
@@ -85,11 +86,13 @@ impl ThreadItems {
 
     fn started(&mut self, item: JsonNode<'_>, bytes: usize, out: &mut EntrySink<'_>) -> bool {
         let id = item.get("id").str();
-        if let (Some("fileChange"), Some(id)) = (item.get("type").str(), id) {
+        if item.get("type").str() == Some("fileChange")
+            && let Some(item_id) = short_id(item.get("id"))
+        {
             let held: usize = self.changes.iter().map(|begun| begun.bytes).sum();
             if held + bytes <= CHANGES_LIMIT {
                 let changes = item.get("changes").0.cloned().unwrap_or_default();
-                self.changes.push(BegunChange { item: id.to_owned(), changes, bytes });
+                self.changes.push(BegunChange { item: item_id, changes, bytes });
             }
         }
         match tool(item) {

@@ -60,10 +60,9 @@ fn a_conversation_is_read_the_same_byte_by_byte() {
 
 /// The codec is cut at every line end and beside it, and at many other places; what was known at
 /// the cut is saved, read again, and goes on.
-#[test]
-fn a_conversation_is_read_the_same_wherever_it_is_cut_and_folded_again() {
+fn cut_everywhere(kind: ChannelKind) {
     let mut numbers = Numbers(21);
-    for (name, kind) in TRANSCRIPTS {
+    for (name, _) in TRANSCRIPTS.into_iter().filter(|(_, speaks)| *speaks == kind) {
         let records = records(name);
         let length: usize = records.iter().map(|record| record.bytes.len()).sum();
         let expected = feed_all(&mut codec(kind), &records);
@@ -83,6 +82,31 @@ fn a_conversation_is_read_the_same_wherever_it_is_cut_and_folded_again() {
                 if cut % 8 == 0 { saved_and_read_again(&before) } else { before.clone() };
             let rest = feed_between(&mut after, &records, cut, length);
             assert!(events.iter().chain(&rest).eq(&expected), "{name} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn claude_is_read_the_same_wherever_it_is_cut_and_folded_again() {
+    cut_everywhere(ChannelKind::ClaudeStdio);
+}
+
+#[test]
+fn codex_is_read_the_same_wherever_it_is_cut_and_folded_again() {
+    cut_everywhere(ChannelKind::CodexAppServer);
+}
+
+#[test]
+fn acp_is_read_the_same_wherever_it_is_cut_and_folded_again() {
+    cut_everywhere(ChannelKind::Acp);
+}
+
+#[test]
+fn an_event_can_be_saved_and_read_again() {
+    for (name, kind) in TRANSCRIPTS {
+        for event in feed_all(&mut codec(kind), &records(name)) {
+            let saved = serde_json::to_string(&event).unwrap();
+            assert_eq!(serde_json::from_str::<ChannelEvent>(&saved).unwrap(), event, "{name}");
         }
     }
 }
@@ -157,8 +181,10 @@ fn told(events: &[ChannelEvent]) -> Vec<String> {
     let mut text: Option<(&str, String)> = None;
     for event in events {
         let piece = match event {
-            ChannelEvent::Item(TranscriptItem::Text { text, delta: true }) => Some(("text", text)),
-            ChannelEvent::Replayed(TranscriptItem::Text { text, delta: true }) => {
+            ChannelEvent::Item { item: TranscriptItem::Text { text, delta: true } } => {
+                Some(("text", text))
+            }
+            ChannelEvent::Replayed { item: TranscriptItem::Text { text, delta: true } } => {
                 Some(("replayed text", text))
             }
             _ => None,
