@@ -188,7 +188,7 @@ impl RunnerActor {
                 }
                 ChannelEvent::Asks(question) => {
                     let told = asked(&question, &self.redactor);
-                    channel.told.push(question);
+                    channel.told.push(*question);
                     self.report_channel();
                     self.tell(RunnerEvent::Awaiting(told));
                 }
@@ -210,11 +210,11 @@ impl RunnerActor {
                     channel.failure = Some(format!("{message}: {error}"));
                     self.told_item(TranscriptItem::Error { message: error, fatal: true });
                 }
-                ChannelEvent::Item(item) => self.told_item(item),
+                ChannelEvent::Item { item } => self.told_item(item),
                 ChannelEvent::Unknown { line, .. } => {
                     self.told_item(TranscriptItem::Unknown { line });
                 }
-                ChannelEvent::Mode { .. } | ChannelEvent::Replayed(_) => {}
+                ChannelEvent::Mode { .. } | ChannelEvent::Replayed { .. } => {}
             }
         }
     }
