@@ -203,6 +203,7 @@ export const EVENT: Record<string, string> = {
   "workflow.intervention.withdrawn": "Question withdrawn",
   "task.started": "Task started",
   "task.confined": "Task confined",
+  "task.channel": "Task with a channel",
   "task.ended": "Task ended",
   "task.status": "Task changed",
   "task.stopping": "Task is being stopped",

@@ -7,6 +7,7 @@
 mod abilities;
 mod answer;
 mod approval;
+mod channel;
 mod check;
 mod entries;
 mod grant;
@@ -27,6 +28,7 @@ use crate::rules::{ScreenRules, is_hidden_line};
 
 pub use answer::{AnswerConfig, AnswerLine};
 pub use approval::ApprovalConfig;
+pub use channel::ChannelConfig;
 pub use entries::EntriesConfig;
 pub use grant::{FullGrant, PermissionGrant};
 pub use merge::merge;
@@ -112,6 +114,9 @@ pub struct Config {
     /// How to answer the program without a person, when a task asks for that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto_policy: Option<AutoPolicy>,
+    /// The program's own protocol, for headless tasks that ask or take more than one prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelConfig>,
     /// How to continue an earlier conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeConfig>,
@@ -225,6 +230,8 @@ pub enum PromptPosition {
     Stdin,
     /// It is in a file that only the user can read, and the last argument names that file.
     File,
+    /// It is a message of the program's own protocol (`channel`).
+    Channel,
 }
 
 /// What a headless run gets as input.

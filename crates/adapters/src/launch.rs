@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use coven_model::{AgentMode, PermissionLevel};
 
-use crate::config::{Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
+use crate::channel::{ChannelKind, ChannelOptions};
+use crate::config::{ChannelConfig, Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
 use crate::version::ProgramVersion;
 
 /// The longest single argument that Linux takes, without its closing NUL.
@@ -34,6 +35,9 @@ pub struct LaunchRequest<'a> {
     /// The folder where a prompt that is too long for an argument will be written, as the program
     /// will see it. Without it such a prompt is refused.
     pub prompt_folder: Option<&'a str>,
+    /// Whether the program is spoken to in its own protocol, where its adapter has one and its
+    /// version knows it.
+    pub channel: bool,
 }
 
 /// Which conversation a launch is about.
@@ -69,6 +73,21 @@ pub struct LaunchSpec {
     pub typed_prompt: Option<String>,
     /// The id of the conversation, where it is known before the start.
     pub agent_session: Option<String>,
+    /// The protocol that is spoken over its input and output.
+    pub channel: Option<ChannelLaunch>,
+}
+
+/// The protocol of a process, and how it is begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelLaunch {
+    pub kind: ChannelKind,
+    pub options: ChannelOptions,
+    /// The mode that the program is put into by a message.
+    pub mode: Option<String>,
+    /// The conversation that is continued by a message.
+    pub resume: Option<String>,
+    /// The model that is chosen by a message.
+    pub model: Option<String>,
 }
 
 /// A launch that cannot be made.
@@ -104,7 +123,12 @@ pub fn launch(
     request: &LaunchRequest<'_>,
 ) -> Result<LaunchSpec, LaunchError> {
     let config = &*config.for_version(request.version);
-    let mode = mode(name, config, request.mode)?;
+    let channel = channel(config, request);
+    let channel_mode = channel.map(ChannelConfig::launch_mode);
+    let mode = match &channel_mode {
+        Some(mode) => mode,
+        None => mode(name, config, request.mode)?,
+    };
     let prompt = request.prompt.filter(|prompt| !prompt.trim().is_empty());
     if prompt.is_none() && request.mode == AgentMode::Headless {
         return Err(LaunchError::NoPrompt);
@@ -124,14 +148,20 @@ pub fn launch(
         input: None,
         typed_prompt: None,
         agent_session: None,
+        channel: None,
     };
     launch.environment(&config.env);
     launch.environment(&mode.env);
     let policy = config.auto_policy.as_ref().filter(|_| request.auto_approve);
     let injected = policy.map_or(&[][..], |policy| &policy.inject_args);
     launch.permission(name, config, mode, request, injected)?;
-    launch.model(name, config, request.model)?;
-    launch.conversation(name, config, mode, request.conversation)?;
+    match channel {
+        Some(channel) => launch.speak(name, config, channel, request)?,
+        None => {
+            launch.model(name, config, request.model)?;
+            launch.conversation(name, config, mode, request.conversation)?;
+        }
+    }
     launch.args.extend(injected.iter().cloned());
     launch.args.extend(request.extra_args.iter().cloned());
     if let Some(prompt) = prompt {
@@ -139,6 +169,13 @@ pub fn launch(
     }
     launch.check()?;
     Ok(launch)
+}
+
+/// The protocol that a program is spoken to in: only without a terminal, and only by those that
+/// know it.
+fn channel<'a>(config: &'a Config, request: &LaunchRequest<'_>) -> Option<&'a ChannelConfig> {
+    let is_wanted = request.channel && request.mode == AgentMode::Headless;
+    config.channel.as_ref().filter(|channel| is_wanted && channel.is_known_to(request.version))
 }
 
 fn mode<'a>(
@@ -191,6 +228,10 @@ impl LaunchSpec {
         request: &LaunchRequest<'_>,
         injected: &[String],
     ) -> Result<(), LaunchError> {
+        if mode.prompt_position == PromptPosition::Channel {
+            self.permission_of_channel(mode, request.permission);
+            return Ok(());
+        }
         let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
         let default = mode.default_permission.or(match request.mode {
             AgentMode::Headless => Some(PermissionLevel::All),
@@ -213,6 +254,50 @@ impl LaunchSpec {
         self.args.extend(without_options(grant.args(), injected));
         self.env.extend(grant.env().map(|(key, value)| (key.clone(), value.clone())));
         self.permission = Some(level);
+        Ok(())
+    }
+
+    /// A level that has no arguments here is granted by a message, or by what Coven answers.
+    fn permission_of_channel(&mut self, mode: &ModeConfig, level: Option<PermissionLevel>) {
+        let level = level.unwrap_or(PermissionLevel::Ask);
+        if let Some(grant) = mode.permissions.get(&level) {
+            self.args.extend(grant.args().iter().cloned());
+            self.env.extend(grant.env().map(|(key, value)| (key.clone(), value.clone())));
+        }
+        self.permission = Some(level);
+    }
+
+    /// Notes the protocol, and what is said in it that otherwise stands in the arguments.
+    fn speak(
+        &mut self,
+        name: &str,
+        config: &Config,
+        channel: &ChannelConfig,
+        request: &LaunchRequest<'_>,
+    ) -> Result<(), LaunchError> {
+        let mode = channel.launch_mode();
+        let mut resume = None;
+        match request.conversation {
+            // The program is given no id where it is not told which conversation to continue.
+            conversation if channel.resume.is_some() => {
+                self.conversation(name, config, &mode, conversation)?;
+            }
+            LaunchConversation::Resume(id) => {
+                resume = Some(id.to_owned());
+                self.agent_session.clone_from(&resume);
+            }
+            LaunchConversation::New | LaunchConversation::NewWithId(_) => {}
+        }
+        let by_message = channel.kind == ChannelKind::CodexAppServer;
+        let model = request.model.map(str::to_owned).filter(|_| by_message);
+        self.model(name, config, request.model.filter(|_| !by_message))?;
+        self.channel = Some(ChannelLaunch {
+            kind: channel.kind,
+            options: channel.options.clone(),
+            mode: self.permission.and_then(|level| channel.mode.get(&level)).cloned(),
+            resume,
+            model,
+        });
         Ok(())
     }
 
@@ -261,6 +346,9 @@ impl LaunchSpec {
         prompt: &str,
         folder: Option<&str>,
     ) -> Result<(), LaunchError> {
+        if mode.prompt_position == PromptPosition::Channel {
+            return Ok(());
+        }
         if mode.prompt_position == PromptPosition::Typed {
             self.typed_prompt = Some(prompt.to_owned());
             return Ok(());

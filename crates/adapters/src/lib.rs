@@ -19,6 +19,7 @@
 pub mod adapter;
 pub mod answer;
 pub mod builtin;
+pub mod channel;
 pub mod config;
 pub mod icons;
 pub mod launch;

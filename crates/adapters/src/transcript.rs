@@ -8,22 +8,22 @@
 //!
 //! Whether a run succeeded is decided in [`TranscriptDecoder::finish`]; the rules are in [`RunConclusion`].
 
-mod claude;
+pub(crate) mod claude;
 mod codex;
 mod conclusion;
 mod copilot;
 mod document;
-mod entry;
+pub(crate) mod entry;
 mod format;
 mod gemini;
-mod json;
+pub(crate) mod json;
 mod known_causes;
-mod limits;
-mod lines;
+pub(crate) mod limits;
+pub(crate) mod lines;
 mod opencode;
 mod reader;
-mod recent;
-mod run;
+pub(crate) mod recent;
+pub(crate) mod run;
 mod text;
 
 use coven_model::{ModelRetry, ProcessEnding, TokenUsage};

@@ -27,6 +27,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     headless: bool,
 
+    /// Speak the Agent Client Protocol on standard input and output
+    #[arg(long, hide = true)]
+    acp: bool,
+
     /// What a headless run prints: the answer, or JSON lines for everything that happens
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = format())]
     output_format: OutputFormat,
@@ -102,6 +106,7 @@ impl From<Arguments> for Options {
         Self {
             prompt: arguments.prompt,
             headless: arguments.headless,
+            acp: arguments.acp,
             output_format: arguments.output_format,
             permissions: arguments.permissions,
             resume: arguments.resume,

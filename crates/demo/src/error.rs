@@ -39,6 +39,9 @@ pub enum Error {
     /// A stream of ours could not be written.
     #[error("cannot write the output")]
     Output(#[source] io::Error),
+    /// The input of the Agent Client Protocol, or what has to be set up for it, failed.
+    #[error("cannot talk to the client")]
+    Client(#[source] io::Error),
     /// The terminal does not behave like one.
     #[error("cannot use the terminal")]
     Terminal(#[source] io::Error),

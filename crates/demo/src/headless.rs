@@ -18,9 +18,11 @@ use crate::permission::{PermissionRules, ToolPermission};
 use crate::script::{AgentMisbehaviour, ProcessExit, ScriptDirective, ToolUse};
 use crate::session::{DemoSession, DemoSessionStore};
 use crate::task::PromptTask;
-use crate::{reply, signals, tool, wait};
-use report::{ToolCall, TurnReport};
-use transcript::{PermissionDenial, ResultEvent, ResultSubtype, TokenCounts};
+use crate::tool::{self, ToolCall};
+use crate::{reply, signals, wait};
+use report::TurnReport;
+pub(crate) use transcript::TokenCounts;
+use transcript::{PermissionDenial, ResultEvent, ResultSubtype};
 
 /// Does what the task says, and returns the exit code. `out` gets what was asked for, `errors`
 /// what there is to say about it.

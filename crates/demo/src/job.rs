@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::io::{Errno, ioctl_fionbio};
@@ -66,9 +67,19 @@ pub(crate) struct RunningCommand {
 impl RunningCommand {
     /// Starts the command with `sh -c`.
     pub(crate) fn start(command: &str, group: ProcessGroup) -> io::Result<Self> {
+        Self::spawn(Command::new("sh"), command, group)
+    }
+
+    /// Starts the command with `sh -c` in this folder.
+    pub(crate) fn start_in(folder: &Path, command: &str, group: ProcessGroup) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.current_dir(folder);
+        Self::spawn(shell, command, group)
+    }
+
+    fn spawn(mut shell: Command, command: &str, group: ProcessGroup) -> io::Result<Self> {
         let (pipe, writer) = io::pipe()?;
         ioctl_fionbio(&pipe, true)?;
-        let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         if group == ProcessGroup::Own {
             shell.process_group(0);

@@ -1,5 +1,6 @@
 //! A scripted agent that behaves like a real coding CLI: it talks, works, asks for approval, runs
-//! commands and writes files, on a terminal or headless, as its prompt or a script tells it.
+//! commands and writes files, on a terminal, headless, or over the Agent Client Protocol, as its
+//! prompt or a script tells it.
 //!
 //! It is the agent that needs nothing installed, and the one tests are made of: it always does
 //! the same, it can be told to fail in every way an agent can fail, and it knows nothing of the
@@ -8,6 +9,7 @@
 //! [`run`] is the whole of it. [`flood`] is public so that tests can tell whether the bytes they
 //! got are the bytes that were written.
 
+mod acp;
 mod error;
 pub mod flood;
 pub mod guide;
@@ -51,14 +53,18 @@ const AGENT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs an agent until it ends, and returns the exit code of the process.
 ///
-/// It is interactive if both input and output are a terminal and headless was not asked for.
+/// It speaks the Agent Client Protocol if that was asked for. Otherwise it is interactive if both
+/// input and output are a terminal and headless was not asked for.
 /// The agent takes over the whole process: it handles signals, and directives may end it.
 pub fn run(options: &Options, streams: AgentStreams<'_>) -> Result<u8, Error> {
     if let Some(helper) = &options.helper {
         return helper::run(helper, streams);
     }
-    let interactive = !options.headless && isatty(streams.input) && isatty(streams.output);
     let store = DemoSessionStore::find(|name| std::env::var_os(name));
+    if options.acp {
+        return acp::run(options, store, streams);
+    }
+    let interactive = !options.headless && isatty(streams.input) && isatty(streams.output);
     let mut session = match &options.resume {
         Some(id) => store.resume(id)?,
         None => store.begin(options.session_id.as_deref(), &options.model)?,

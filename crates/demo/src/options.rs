@@ -21,6 +21,9 @@ pub struct Options {
     pub prompt: Option<OsString>,
     /// Run one turn without a terminal's dialogs, even on a terminal.
     pub headless: bool,
+    /// Speak the Agent Client Protocol on input and output. The client names the session and the
+    /// prompts, so `prompt`, `resume` and `session_id` are not used.
+    pub acp: bool,
     /// What a headless run prints.
     pub output_format: OutputFormat,
     /// What may be done without asking.
@@ -48,6 +51,7 @@ impl Default for Options {
         Self {
             prompt: None,
             headless: false,
+            acp: false,
             output_format: OutputFormat::Text,
             permissions: PermissionMode::Ask,
             resume: None,

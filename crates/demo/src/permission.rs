@@ -34,6 +34,15 @@ impl PermissionRules {
         Self { level, always: HashSet::new() }
     }
 
+    pub(crate) fn level(&self) -> PermissionMode {
+        self.level
+    }
+
+    /// Changes the level; what a person has allowed for good stays allowed.
+    pub(crate) fn set_level(&mut self, level: PermissionMode) {
+        self.level = level;
+    }
+
     pub(crate) fn of(&self, tool: &ToolUse) -> ToolPermission {
         match (self.level, tool) {
             (PermissionMode::ReadOnly, _) => ToolPermission::Refused,

@@ -31,6 +31,9 @@ pub(crate) fn refused(tool: &ToolUse) -> String {
     }
 }
 
+/// What is said if a question was left without an answer.
+pub(crate) const NO_ANSWER: &str = "You did not answer.";
+
 /// What is said if nothing else was.
 pub(crate) const DONE: &str = "Done.";
 

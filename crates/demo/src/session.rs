@@ -1,6 +1,7 @@
 //! What the agent remembers of a conversation: one small JSON file per session.
 
 mod error;
+mod history;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use error::Error;
+pub(crate) use history::user_message;
 
 /// The version of the file format that is written.
 const SESSION_VERSION: u32 = 1;

@@ -93,6 +93,8 @@ pub struct AdapterAbilities {
     pub modes: BTreeMap<AgentMode, Vec<PermissionLevel>>,
     /// Whether what an agent on a terminal answered is told apart from the rest of its screen.
     pub reads_answers: bool,
+    /// Whether it has a protocol of its own, in which it can be spoken to without a terminal.
+    pub has_channel: bool,
     /// Why no run in a mode can work with the adapter's files.
     pub faults: BTreeMap<AgentMode, AdapterFault>,
 }

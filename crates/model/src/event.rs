@@ -288,6 +288,16 @@ pub enum SessionEvent {
         #[serde(flatten)]
         confinement: JobConfinement,
     },
+    /// The agent of a job is spoken to in its own protocol, so that it can ask and take messages
+    /// without a terminal.
+    #[serde(rename = "task.channel")]
+    TaskChannel {
+        /// The task and attempt that this is about.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// The protocol: `claude-stdio`, `codex-app-server` or `acp`.
+        channel: String,
+    },
     /// The next queued input of a task is to be typed.
     #[serde(rename = "input.queued")]
     InputQueued {
@@ -398,6 +408,7 @@ impl SessionEvent {
             Self::TaskReleased { .. } => "task.released",
             Self::TaskExposed { .. } => "task.exposed",
             Self::TaskConfined { .. } => "task.confined",
+            Self::TaskChannel { .. } => "task.channel",
             Self::InputQueued { .. } => "input.queued",
             Self::InputDecided { .. } => "input.decided",
             Self::InputDelivered { .. } => "input.delivered",

@@ -207,6 +207,9 @@ pub struct AgentWork {
     /// Whether it stays when its task is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_alive: bool,
+    /// Whether it is spoken to in its own protocol without a terminal, where it has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub channel: bool,
 }
 
 /// A command to run.

@@ -103,6 +103,8 @@ impl fmt::Display for AwaitingKind {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceSource {
+    /// The program's own protocol.
+    Channel,
     /// The program's own status signal (OSC 7501).
     Signal,
     /// The window title that the program set.

@@ -6,6 +6,7 @@
 //! way. The actor feeds them with what happens and with the time, and does what they say.
 
 mod answering;
+mod channel;
 mod ending;
 mod handle;
 mod input;
@@ -39,6 +40,7 @@ use crate::output::OutputStreams;
 use crate::redact::Redactor;
 use crate::task::AgentTask;
 
+pub(crate) use channel::ChannelReader;
 pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
 use handle::{Reply, StopReply};
@@ -208,6 +210,7 @@ impl RunnerActor {
         self.flush();
         self.settle_unverified();
         self.look();
+        self.watch_channel();
         self.tick();
         self.flush();
     }
@@ -217,7 +220,12 @@ impl RunnerActor {
         if self.reading == OutputReading::More {
             return Some(Duration::ZERO);
         }
-        let deadlines = [self.input.deadline(), self.reader_deadline(), self.lifecycle.deadline()];
+        let deadlines = [
+            self.input.deadline(),
+            self.reader_deadline(),
+            self.channel_deadline(),
+            self.lifecycle.deadline(),
+        ];
         deadlines.into_iter().flatten().min()
     }
 
@@ -274,6 +282,7 @@ impl RunnerActor {
                 let retry = decoder.retry().cloned();
                 self.report_retry(retry);
             }
+            AgentReader::Channel(_) => self.hear(stream, bytes),
         }
     }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
+use coven_adapters::channel::ChannelKind;
+use coven_adapters::launch::LaunchSpec;
 use coven_model::{AgentMode, AgentVerdict, ContentDigest, JobOutcome, Timestamp};
 use coven_runtime::domain::Pane;
 use coven_terminal::keys::KeyPress;
@@ -12,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
 use crate::answer::{AnswerAction, AnswerError, GivenAnswer};
+use crate::channel::{ChannelSetup, FoundChannel};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::ShownState;
 use crate::finished::PastActivity;
@@ -19,11 +22,12 @@ use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
 use crate::task::{AgentTask, TaskPlace};
 
-/// An agent on a terminal. Clones are handles to the same agent; when the last one is dropped the
+/// An agent that converses: on a terminal, or in its own protocol without one. Clones are handles to the same agent; when the last one is dropped the
 /// agent goes on until it ends, if its domain lets it.
 #[derive(Clone, Debug)]
 pub struct AgentRunner {
     handle: ActorHandle,
+    channel: Option<ChannelKind>,
 }
 
 /// An agent on a terminal that was started before, as it was found.
@@ -74,7 +78,56 @@ impl AgentRunner {
         let reader = AgentReader::terminal(&*adapter, screen, prompt, typed, inputs);
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
-        Ok(Self { handle: actor.spawn()? })
+        Ok(Self { handle: actor.spawn()?, channel: None })
+    }
+
+    /// Starts an agent without a terminal that is spoken to in its own protocol.
+    pub(crate) fn converse(
+        adapter: Arc<dyn AgentAdapter>,
+        task: AgentTask,
+        place: &TaskPlace,
+        launch: &LaunchSpec,
+        setup: ChannelSetup,
+    ) -> Result<Self, StartError> {
+        let config = launch::prepare(launch, &task, place)?;
+        // Before the process is there: the next one that finds it has to know how to read it.
+        if let Some(folder) = &place.folder {
+            setup.save(folder).map_err(StartError::Channel)?;
+        }
+        let pane = place.domain.spawn(&config)?;
+        let channel = Some(setup.kind());
+        let reader = AgentReader::Channel(Box::new(setup.reader()));
+        let mut actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
+            .with_session(launch.agent_session.clone());
+        actor.speak();
+        Ok(Self { handle: actor.spawn()?, channel })
+    }
+
+    /// Follows an agent that was started before and is spoken to in its own protocol. Its pane must
+    /// give its output from [`FoundChannel::offset`] on.
+    pub fn adopt_conversation(
+        adapter: Arc<dyn AgentAdapter>,
+        task: AgentTask,
+        pane: Box<dyn Pane>,
+        found: FoundChannel,
+        folder: Option<std::path::PathBuf>,
+    ) -> Result<Self, StartError> {
+        let channel = Some(found.kind());
+        let FoundChannel { reader, offset, .. } = found;
+        let reader = AgentReader::Channel(Box::new(reader));
+        let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
+        actor.speak();
+        Ok(Self { handle: actor.spawn()?, channel })
+    }
+
+    /// What an agent that is spoken to in its own protocol said at the end of its last turn.
+    pub async fn last_answer(&self) -> Option<String> {
+        self.handle.ask(Request::LastAnswer).await.flatten()
+    }
+
+    /// The protocol that the agent is spoken to in; nothing on a terminal.
+    pub fn channel(&self) -> Option<ChannelKind> {
+        self.channel
     }
 
     /// Follows an agent that was started before.
@@ -91,7 +144,7 @@ impl AgentRunner {
         if !exact {
             actor.repaint();
         }
-        Ok(Self { handle: actor.spawn()? })
+        Ok(Self { handle: actor.spawn()?, channel: None })
     }
 
     /// Sends a message and waits until it is verified that the agent works on it.

@@ -128,6 +128,9 @@ pub enum AnswerError {
     /// The text could not be typed or was not seen.
     #[error(transparent)]
     Text(#[from] crate::delivery::DeliveryError),
+    /// The agent's protocol has no such answer.
+    #[error("{0}")]
+    Refused(String),
     /// The agent has ended.
     #[error("the agent has ended")]
     Ended,
@@ -142,6 +145,7 @@ impl AnswerError {
             | Self::Stopped(_)
             | Self::NotRead
             | Self::Draft(_)
+            | Self::Refused(_)
             | Self::Ended => false,
             Self::NotTaken { .. } | Self::StillAsked => true,
             Self::NotSelected { pressed, .. } => *pressed,

@@ -9,6 +9,8 @@ use coven_model::{AgentMode, AgentVerdict, JobOutcome, Timestamp, TokenUsage};
 use coven_runtime::domain::Pane;
 
 use crate::actor::{ActorHandle, AgentReader, Request, RunnerActor, StopError};
+use crate::agent::AgentRunner;
+use crate::channel::ChannelSetup;
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
 use crate::task::{AgentTask, TaskPlace};
@@ -103,6 +105,30 @@ impl HeadlessRunner {
     pub async fn done(&self) -> Option<JobOutcome> {
         self.handle.done().await
     }
+}
+
+/// A headless agent that was started: one prompt and an end, or a conversation in its own protocol.
+#[derive(Clone, Debug)]
+pub enum StartedHeadless {
+    OnePrompt(HeadlessRunner),
+    Conversation(AgentRunner),
+}
+
+/// Starts a headless agent in the way that its task and its program allow.
+pub fn start_headless(
+    adapter: Arc<dyn AgentAdapter>,
+    task: AgentTask,
+    place: &TaskPlace,
+    previous: TokenUsage,
+) -> Result<StartedHeadless, StartError> {
+    let launch = launch::plan(&*adapter, &task, place)?;
+    let Some(channel) = &launch.channel else {
+        let started = HeadlessRunner::start(adapter, task, place, previous);
+        return started.map(StartedHeadless::OnePrompt);
+    };
+    let setup = ChannelSetup::new(channel, &task, place, previous);
+    let started = AgentRunner::converse(adapter, task, place, &launch, setup);
+    started.map(StartedHeadless::Conversation)
 }
 
 fn takes_input(adapter: &dyn AgentAdapter) -> bool {

@@ -36,6 +36,9 @@ pub enum StartError {
     /// The file with a long prompt could not be written.
     #[error("the prompt could not be written to {path}: {source}")]
     Prompt { path: PathBuf, source: io::Error },
+    /// What the protocol of the agent needs could not be written.
+    #[error("the conversation could not be written down: {0}")]
+    Channel(#[source] io::Error),
     /// The task is for the other kind of runner.
     #[error("this runner is for {wanted} tasks")]
     Mode {
@@ -59,7 +62,7 @@ pub(crate) fn plan(
         (None, None) => LaunchConversation::New,
     };
     let folder = place.inputs().and_then(|folder| folder.to_str());
-    let version = installed_version(adapter, place);
+    let version = installed_version(adapter, task, place);
     Ok(adapter.launch(&LaunchRequest {
         mode: task.mode,
         prompt: task.prompt.as_deref(),
@@ -70,14 +73,21 @@ pub(crate) fn plan(
         auto_approve: task.auto_approve,
         conversation,
         prompt_folder: folder,
+        channel: task.channel,
     })?)
 }
 
 /// The version of the program that will be started, where its adapter knows of differences. Waits
 /// for the program the first time; nothing where it does not say.
-fn installed_version(adapter: &dyn AgentAdapter, place: &TaskPlace) -> Option<ProgramVersion> {
+fn installed_version(
+    adapter: &dyn AgentAdapter,
+    task: &AgentTask,
+    place: &TaskPlace,
+) -> Option<ProgramVersion> {
     let config = adapter.config();
-    if config.versions.is_empty() || config.version_args.is_empty() {
+    let since = config.channel.as_ref().and_then(|channel| channel.since.as_ref());
+    let differs = !config.versions.is_empty() || (task.channel && since.is_some());
+    if !differs || config.version_args.is_empty() {
         return None;
     }
     let command = config.command.as_deref().unwrap_or_else(|| adapter.kind());

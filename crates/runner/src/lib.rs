@@ -12,6 +12,7 @@
 mod actor;
 mod agent;
 mod answer;
+mod channel;
 mod delivery;
 mod event;
 mod finished;
@@ -28,12 +29,13 @@ mod unwind;
 pub use actor::StopError;
 pub use agent::{AgentRunner, AgentView, FoundAgent};
 pub use answer::{AnswerAction, AnswerError, GivenAnswer};
+pub use channel::FoundChannel;
 pub use delivery::{
     DeliveryError, DeliveryProgress, DeliveryProof, DeliveryStage, InputName, Message, TypedInputs,
 };
 pub use event::{RunnerEvent, RunnerUpdate, ScreenQuestion, ShownState};
 pub use finished::{PastActivity, finished, past};
-pub use headless::HeadlessRunner;
+pub use headless::{HeadlessRunner, StartedHeadless, start_headless};
 pub use launch::StartError;
 pub use redact::Redactor;
 pub use subscription::RunnerSubscription;

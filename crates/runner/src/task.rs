@@ -42,6 +42,8 @@ pub struct AgentTask {
     pub size: GridSize,
     /// Texts that must not appear in clean output or excerpts.
     pub secrets: Vec<String>,
+    /// Whether a headless agent is spoken to in its own protocol, where it has one.
+    pub channel: bool,
 }
 
 impl AgentTask {
@@ -63,6 +65,7 @@ impl AgentTask {
             timeout: None,
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
+            channel: false,
         }
     }
 

@@ -60,6 +60,7 @@ fn options() -> Option<Options> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--headless" => options.headless = true,
+            "--acp" => options.acp = true,
             "--alt" => options.alternate = true,
             "--output-format" => options.output_format = arguments.next()?.parse().ok()?,
             "--permissions" => options.permissions = arguments.next()?.parse().ok()?,

@@ -137,7 +137,7 @@ impl AgentRequest<'_> {
         if let Some(fault) = self.file() {
             return vec![fault];
         }
-        let told = [self.mode(), self.permission(), self.answer()];
+        let told = [self.mode(), self.permission(), self.channel(), self.answer()];
         let mut found: Vec<Inability> = told.into_iter().flatten().collect();
         let overridden = self.step.env.contains_key("PATH");
         if !overridden && !finds(&self.able.command) {
@@ -217,6 +217,25 @@ impl AgentRequest<'_> {
             format!("it knows: {known}")
         };
         Some(self.told("cannot-grant", &["permissions", "adapter", "prompt"], message, help))
+    }
+
+    /// More than one prompt without a terminal needs a protocol.
+    fn channel(&self) -> Option<Inability> {
+        let agent = self.agent;
+        let is_asked_for = agent.channel || !agent.pending_inputs.is_empty();
+        if agent.mode != AgentMode::Headless || !is_asked_for || self.able.has_channel {
+            return None;
+        }
+        let (field, what) = if agent.channel {
+            ("channel", "be spoken to in a protocol of its own")
+        } else {
+            ("pendingInputs", "be told anything after its start")
+        };
+        let message =
+            format!("{}: `{}` cannot {what} without a terminal", self.subject(), self.adapter);
+        let help = format!("remove `{field}`, or run it with `mode: interactive`");
+        let told = self.told("no-channel", &[field, "adapter"], message, help);
+        Some(Inability { fatal: !agent.channel, ..told })
     }
 
     fn answer(&self) -> Option<Inability> {

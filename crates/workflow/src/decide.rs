@@ -122,6 +122,7 @@ impl DecisionDraft {
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
             SessionInput::Confined { job, confinement } => self.confined(job, *confinement),
+            SessionInput::Speaks { job, channel } => self.speaks(job, channel),
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
             SessionInput::Expired(intervention) => self.expired(intervention),

@@ -90,6 +90,7 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::TaskReleased { .. }
         | SessionEvent::TaskExposed { .. }
         | SessionEvent::TaskConfined { .. }
+        | SessionEvent::TaskChannel { .. }
         | SessionEvent::TimerSet { .. }
         | SessionEvent::AgentUsage { .. } => task::apply(run, event),
     }

@@ -87,6 +87,11 @@ pub enum SessionInput {
         job: AttemptId,
         confinement: Box<JobConfinement>,
     },
+    /// The agent of a job is spoken to in its own protocol.
+    Speaks {
+        job: AttemptId,
+        channel: String,
+    },
     /// What a job has used up so far, altogether.
     Used {
         job: AttemptId,

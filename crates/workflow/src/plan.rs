@@ -351,6 +351,9 @@ pub struct AgentSpec {
     /// Whether it stays when its task is done.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_alive: bool,
+    /// Whether it is spoken to in its own protocol without a terminal, where it has one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub channel: bool,
     /// Which exit codes count as success.
     #[serde(default)]
     pub ok_exit_codes: ExitCodes,
@@ -376,6 +379,7 @@ impl AgentSpec {
             expect: ExpectedOutput::Text,
             pending_inputs: Vec::new(),
             keep_alive: false,
+            channel: false,
             ok_exit_codes: ExitCodes::default(),
             size: None,
         }

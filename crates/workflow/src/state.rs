@@ -261,7 +261,8 @@ impl WorkflowRun {
     /// Whether the step's agents are done at their first idle after working. In a stage, only
     /// those with a queue of inputs are.
     pub(crate) fn ends_when_idle(step: &PlanStep, live: &LiveJob) -> bool {
-        !matches!(step.action, StepAction::Stage { .. }) || !live.inputs.is_empty()
+        let is_stage = matches!(step.action, StepAction::Stage { .. });
+        !is_stage || !live.inputs.is_empty() || !live.spec.work.is_interactive()
     }
 }
 

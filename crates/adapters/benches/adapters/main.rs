@@ -1,6 +1,6 @@
 //! What it costs to read a state off a screen that changed: a snapshot and a look with 10 and with
-//! 50 patterns, against feeding the same bytes to the screen. Writes its section of
-//! docs/benchmarks.md.
+//! 50 patterns, against feeding the same bytes to the screen; and what it costs to read an agent's
+//! channel. Writes its section of docs/benchmarks.md.
 //!
 //! ```text
 //! cargo xtask bench adapters                      measure and write docs/benchmarks.md
@@ -8,6 +8,8 @@
 //! ```
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark says what it measured")]
+
+mod channel;
 
 use std::fmt::Write as _;
 use std::io;
@@ -94,6 +96,7 @@ fn section(frames: u32, rounds: usize) -> io::Result<String> {
             }
         }
     }
+    text.push_str(&channel::section(rounds)?);
     Ok(text)
 }
 

@@ -20,6 +20,7 @@ impl Config {
             command: self.command.clone().unwrap_or_else(|| kind.to_owned()),
             modes: modes.collect(),
             reads_answers: self.answer.is_some(),
+            has_channel: self.channel.is_some(),
             faults: BTreeMap::new(),
         }
     }

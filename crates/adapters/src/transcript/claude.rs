@@ -4,14 +4,15 @@
 //! Qwen's tokens are those of the whole conversation as well.
 
 use coven_model::{ModelRetry, TokenUsage, UsDollars};
+use serde::{Deserialize, Serialize};
 
 use super::json::JsonNode;
 use super::recent::RecentKeys;
 use super::run::{EntrySink, RunStats};
 
 /// Whose lines they are, which matters where tokens are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ClaudeVariant {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ClaudeVariant {
     /// Tokens from the cache come on top of `input_tokens`.
     Claude,
     /// Tokens from the cache are a part of `input_tokens`.
@@ -19,8 +20,8 @@ pub(super) enum ClaudeVariant {
 }
 
 /// Reads the lines of one run.
-#[derive(Clone, Debug)]
-pub(super) struct ClaudeReader {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ClaudeReader {
     kind: ClaudeVariant,
     /// What each message was last said to have used: a message comes in several lines, and each
     /// repeats it.
@@ -34,7 +35,7 @@ pub(super) struct ClaudeReader {
 }
 
 impl ClaudeReader {
-    pub(super) fn new(kind: ClaudeVariant) -> Self {
+    pub(crate) fn new(kind: ClaudeVariant) -> Self {
         Self {
             kind,
             messages: RecentKeys::default(),
@@ -45,7 +46,7 @@ impl ClaudeReader {
     }
 
     /// Reads one event; false if it was not understood, or only in part.
-    pub(super) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
+    pub(crate) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         out.aside = event.get("parent_tool_use_id").exists();
         let known = match event.get("type").str() {
             Some("system") => self.system(event, out),
@@ -238,7 +239,7 @@ fn user(message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
 }
 
 /// What a tool was wanted for, in short.
-pub(super) fn wanted(input: JsonNode<'_>) -> String {
+pub(crate) fn wanted(input: JsonNode<'_>) -> String {
     let usual = ["command", "file_path", "path", "url", "query"];
     let found = usual.into_iter().find_map(|name| input.get(name).str());
     found.map_or_else(|| input.readable_text(), str::to_owned)

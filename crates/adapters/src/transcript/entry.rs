@@ -136,14 +136,14 @@ pub struct TextExcerpt {
 
 impl TextExcerpt {
     /// The beginning of a text.
-    pub(super) fn of(text: &str, limit: usize) -> Self {
+    pub(crate) fn of(text: &str, limit: usize) -> Self {
         let kept = text.floor_char_boundary(limit);
         Self { text: text[..kept].to_owned(), omitted: (text.len() - kept) as u64 }
     }
 
     /// The beginning of something that ought to be text, of which `omitted` bytes are gone
     /// already.
-    pub(super) fn of_bytes(bytes: &[u8], omitted: u64, limit: usize) -> Self {
+    pub(crate) fn of_bytes(bytes: &[u8], omitted: u64, limit: usize) -> Self {
         let mut kept = bytes.len().min(limit);
         if omitted > 0 || kept < bytes.len() {
             // Not in the middle of a character: up to three bytes of it may be before the cut.
@@ -184,7 +184,7 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 /// A message for people as one clean line: without control characters, short enough to show.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     // What is cut off first cannot cost time; blanks are taken together afterwards.
     let head = &text[..text.floor_char_boundary(4 * LINE_EXCERPT)];
     let clean = strip(head.as_bytes());
@@ -196,14 +196,14 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// A name as one short clean line.
-pub(super) fn name(text: &str) -> String {
+pub(crate) fn name(text: &str) -> String {
     let mut name = one_line(text);
     name.truncate(name.floor_char_boundary(NAME_LIMIT));
     name
 }
 
 /// What a tool is given, shortened when it is too much.
-pub(super) fn input(value: Option<&Value>) -> Value {
+pub(crate) fn input(value: Option<&Value>) -> Value {
     let Some(value) = value else { return Value::Null };
     let fits =
         |value: &Value| serde_json::to_string(value).is_ok_and(|json| json.len() <= TOOL_LIMIT);

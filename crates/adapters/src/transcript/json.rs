@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 const MAX_JSON_VALUES: usize = 50_000;
 
 /// One JSON value that fills all of `bytes`; nothing for anything else.
-pub(super) fn parse(bytes: &[u8]) -> Option<Value> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
     let mut left = MAX_JSON_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = CountedValue(&mut left).deserialize(&mut deserializer).ok()?;
@@ -93,52 +93,52 @@ impl<'de> Visitor<'de> for CountedValue<'_> {
 /// A place in JSON that may not be there, or be something else than hoped for. Every question has
 /// an answer; the answer may be nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct JsonNode<'a>(pub(super) Option<&'a Value>);
+pub(crate) struct JsonNode<'a>(pub(crate) Option<&'a Value>);
 
 impl<'a> JsonNode<'a> {
     /// The field of that name.
-    pub(super) fn get(self, name: &str) -> Self {
+    pub(crate) fn get(self, name: &str) -> Self {
         Self(self.0.and_then(|value| value.get(name)))
     }
 
     /// Whether there is anything here but null.
-    pub(super) fn exists(self) -> bool {
+    pub(crate) fn exists(self) -> bool {
         self.0.is_some_and(|value| !value.is_null())
     }
 
-    pub(super) fn str(self) -> Option<&'a str> {
+    pub(crate) fn str(self) -> Option<&'a str> {
         self.0.and_then(Value::as_str)
     }
 
-    pub(super) fn bool(self) -> Option<bool> {
+    pub(crate) fn bool(self) -> Option<bool> {
         self.0.and_then(Value::as_bool)
     }
 
     /// A number that counts something: whole and not negative, however it is written.
-    pub(super) fn count(self) -> Option<u64> {
+    pub(crate) fn count(self) -> Option<u64> {
         let whole = |number: &f64| (0.0..9e15).contains(number) && number.fract() == 0.0;
         let value = self.0?;
         value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64))
     }
 
-    pub(super) fn float(self) -> Option<f64> {
+    pub(crate) fn float(self) -> Option<f64> {
         self.0.and_then(Value::as_f64)
     }
 
     /// The items of an array; none for anything else.
-    pub(super) fn items(self) -> impl Iterator<Item = Self> {
+    pub(crate) fn items(self) -> impl Iterator<Item = Self> {
         self.0.and_then(Value::as_array).into_iter().flatten().map(|item| Self(Some(item)))
     }
 
     /// The fields of an object; none for anything else.
-    pub(super) fn fields(self) -> impl Iterator<Item = (&'a str, Self)> {
+    pub(crate) fn fields(self) -> impl Iterator<Item = (&'a str, Self)> {
         let fields = self.0.and_then(Value::as_object).into_iter().flatten();
         fields.map(|(name, value)| (name.as_str(), Self(Some(value))))
     }
 
     /// What a person would read here: a text as it is, the texts of a list of parts one after the
     /// other, anything else as JSON.
-    pub(super) fn readable_text(self) -> String {
+    pub(crate) fn readable_text(self) -> String {
         match self.0 {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.clone(),
@@ -152,7 +152,7 @@ impl<'a> JsonNode<'a> {
 }
 
 /// The words in an error message, which some agents hand on as the JSON they got.
-pub(super) fn message(text: &str) -> String {
+pub(crate) fn message(text: &str) -> String {
     let found = parse(text.trim().as_bytes()).and_then(|value| {
         let node = JsonNode(Some(&value));
         let inner = node.get("error").get("message").str();

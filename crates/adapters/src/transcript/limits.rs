@@ -5,10 +5,10 @@
 pub const LINE_LIMIT: usize = 16 * 1024 * 1024;
 
 /// What is kept of a longer line.
-pub(super) const HEAD_LIMIT: usize = 64 * 1024;
+pub(crate) const HEAD_LIMIT: usize = 64 * 1024;
 
 /// How many ids of messages, calls and denials are remembered to recognise them again.
-pub(super) const MAX_REMEMBERED_IDS: usize = 256;
+pub(crate) const MAX_REMEMBERED_IDS: usize = 256;
 
 /// How many denials are listed; more are only counted.
 pub(crate) const DENIALS_LIMIT: usize = 256;

@@ -1,18 +1,20 @@
 //! Cuts bytes into lines, however they arrive, without ever keeping a line that has no end.
 
+use serde::{Deserialize, Serialize};
+
 use super::limits::{HEAD_LIMIT, LINE_LIMIT};
 
 /// One line without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RawLine<'a> {
+pub(crate) struct RawLine<'a> {
     /// All of it, or its beginning.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// How many bytes are missing at the end; not 0 for a line over the limit.
-    pub(super) omitted: u64,
+    pub(crate) omitted: u64,
 }
 
 /// The line that has not ended yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 enum UnfinishedLine {
     /// All of it so far.
     Whole(Vec<u8>),
@@ -21,18 +23,18 @@ enum UnfinishedLine {
 }
 
 /// Cuts a stream into lines. A line of more than [`LINE_LIMIT`] bytes is kept only by its head.
-#[derive(Clone, Debug)]
-pub(super) struct LineSplitter {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct LineSplitter {
     pending: UnfinishedLine,
 }
 
 impl LineSplitter {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { pending: UnfinishedLine::Whole(Vec::new()) }
     }
 
     /// Reads the next bytes and hands over every line that they end.
-    pub(super) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(RawLine<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(RawLine<'_>)) {
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
             let (piece, after) = (&rest[..end], &rest[end + 1..]);
@@ -49,7 +51,7 @@ impl LineSplitter {
     }
 
     /// Ends the line, or the stream: hands over what is there, if there is anything.
-    pub(super) fn finish(&mut self, mut out: impl FnMut(RawLine<'_>)) {
+    pub(crate) fn finish(&mut self, mut out: impl FnMut(RawLine<'_>)) {
         let pending = std::mem::replace(&mut self.pending, UnfinishedLine::Whole(Vec::new()));
         match pending {
             UnfinishedLine::Whole(bytes) if bytes.is_empty() => {}
@@ -67,14 +69,15 @@ impl LineSplitter {
         }
     }
 
-    pub(super) fn buffered(&self) -> usize {
+    pub(crate) fn buffered(&self) -> usize {
         match &self.pending {
             UnfinishedLine::Whole(bytes) => bytes.capacity(),
             UnfinishedLine::Overlong { head, .. } => head.capacity(),
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether it stands between two lines.
+    pub(crate) fn is_empty(&self) -> bool {
         matches!(&self.pending, UnfinishedLine::Whole(bytes) if bytes.is_empty())
     }
 
@@ -95,7 +98,7 @@ impl LineSplitter {
 }
 
 /// Appends, growing as vectors do but never beyond the limit of a line.
-pub(super) fn append(bytes: &mut Vec<u8>, piece: &[u8]) {
+pub(crate) fn append(bytes: &mut Vec<u8>, piece: &[u8]) {
     let needed = bytes.len() + piece.len();
     if needed > bytes.capacity() {
         let capacity = needed.max((2 * bytes.capacity()).min(LINE_LIMIT));

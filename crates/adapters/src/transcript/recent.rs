@@ -1,12 +1,14 @@
 //! Remembers a few things by the ids that agents give them.
 
+use serde::{Deserialize, Serialize};
+
 use super::entry;
 use super::limits::MAX_REMEMBERED_IDS;
 
 /// The last few keys with what belongs to them; the oldest is forgotten first. A key counts as
 /// far as a name does: keys come from outside, and may be of any length.
-#[derive(Clone, Debug)]
-pub(super) struct RecentKeys<T>(Vec<(String, T)>);
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct RecentKeys<T>(Vec<(String, T)>);
 
 impl<T> Default for RecentKeys<T> {
     fn default() -> Self {
@@ -15,13 +17,13 @@ impl<T> Default for RecentKeys<T> {
 }
 
 impl<T> RecentKeys<T> {
-    pub(super) fn get(&self, key: &str) -> Option<&T> {
+    pub(crate) fn get(&self, key: &str) -> Option<&T> {
         let key = entry::name(key);
         self.0.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
     /// Remembers, and says what was remembered for that key before.
-    pub(super) fn put(&mut self, key: &str, value: T) -> Option<T> {
+    pub(crate) fn put(&mut self, key: &str, value: T) -> Option<T> {
         let before = self.take(key);
         if self.0.len() >= MAX_REMEMBERED_IDS {
             self.0.remove(0);
@@ -30,7 +32,7 @@ impl<T> RecentKeys<T> {
         before
     }
 
-    pub(super) fn take(&mut self, key: &str) -> Option<T> {
+    pub(crate) fn take(&mut self, key: &str) -> Option<T> {
         let key = entry::name(key);
         let at = self.0.iter().position(|(known, _)| *known == key)?;
         Some(self.0.remove(at).1)

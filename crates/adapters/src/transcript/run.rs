@@ -2,6 +2,7 @@
 //! it to the caller and keeps what the conclusion needs.
 
 use coven_model::{ModelRetry, TokenUsage};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::entry::{
@@ -10,8 +11,8 @@ use super::entry::{
 use super::limits::DENIALS_LIMIT;
 
 /// Whether the agent has said that its turn is over.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum TurnEnd {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum TurnEnd {
     #[default]
     Open,
     /// It had, and then went on.
@@ -23,40 +24,40 @@ pub(super) enum TurnEnd {
 }
 
 /// What is known so far.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RunProgress {
-    pub(super) session: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) end: TurnEnd,
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct RunProgress {
+    pub(crate) session: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) end: TurnEnd,
     /// Something happened after which the run is no success, whatever it says later.
-    pub(super) spoiled: Option<String>,
-    pub(super) answer: LastAnswer,
-    pub(super) usage: TokenUsage,
+    pub(crate) spoiled: Option<String>,
+    pub(crate) answer: LastAnswer,
+    pub(crate) usage: TokenUsage,
     /// What the conversation had used up before this run.
-    pub(super) previous: TokenUsage,
-    pub(super) denials: Vec<ToolDenial>,
-    pub(super) denied: u64,
-    pub(super) error: Option<String>,
-    pub(super) hint: FailureHint,
+    pub(crate) previous: TokenUsage,
+    pub(crate) denials: Vec<ToolDenial>,
+    pub(crate) denied: u64,
+    pub(crate) error: Option<String>,
+    pub(crate) hint: FailureHint,
     /// The attempt to reach the model that it is at.
-    pub(super) retry: Option<ModelRetry>,
+    pub(crate) retry: Option<ModelRetry>,
 }
 
 /// What the agent said last.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LastAnswer {
-    pub(super) text: Option<TextExcerpt>,
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct LastAnswer {
+    pub(crate) text: Option<TextExcerpt>,
     /// Whether the next piece continues it.
     continues: bool,
 }
 
 /// A line outside the format that may say why a run failed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FailureHint {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FailureHint {
     /// The last line that speaks of an error.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The last other line.
-    pub(super) last: Option<String>,
+    pub(crate) last: Option<String>,
 }
 
 impl FailureHint {
@@ -75,7 +76,7 @@ impl FailureHint {
 }
 
 impl RunProgress {
-    pub(super) fn buffered(&self) -> usize {
+    pub(crate) fn buffered(&self) -> usize {
         let denials = self.denials.iter().map(|denial| denial.tool.len() + denial.detail.len());
         let texts = [&self.error, &self.spoiled, &self.hint.error, &self.hint.last];
         self.answer.text.as_ref().map_or(0, |answer| answer.text.capacity())
@@ -86,21 +87,21 @@ impl RunProgress {
 }
 
 /// Where a format writes what it found.
-pub(super) struct EntrySink<'a> {
-    pub(super) run: &'a mut RunProgress,
+pub(crate) struct EntrySink<'a> {
+    pub(crate) run: &'a mut RunProgress,
     emit: &'a mut dyn FnMut(TranscriptItem),
     /// What follows comes from a helper of the agent: it is told, but it is not the agent's
     /// answer.
-    pub(super) aside: bool,
+    pub(crate) aside: bool,
 }
 
 impl<'a> EntrySink<'a> {
-    pub(super) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(TranscriptItem)) -> Self {
+    pub(crate) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(TranscriptItem)) -> Self {
         Self { run, emit, aside: false }
     }
 
     /// The conversation has this id. One that could not be handed to a command line is no id.
-    pub(super) fn session(&mut self, id: Option<&str>, model: Option<&str>) {
+    pub(crate) fn session(&mut self, id: Option<&str>, model: Option<&str>) {
         let usable = |id: &&str| {
             !id.is_empty()
                 && id.len() <= 256
@@ -118,7 +119,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// The agent said something whole.
-    pub(super) fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         let text = TextExcerpt::of(text, TEXT_LIMIT);
         self.run.retry = None;
         if !self.aside {
@@ -129,7 +130,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// The agent said a piece of something.
-    pub(super) fn say_piece(&mut self, piece: &str) {
+    pub(crate) fn say_piece(&mut self, piece: &str) {
         let text = TextExcerpt::of(piece, TEXT_LIMIT);
         self.run.retry = None;
         self.reopen_turn();
@@ -146,12 +147,17 @@ impl<'a> EntrySink<'a> {
         (self.emit)(TranscriptItem::Text { text, delta: true });
     }
 
-    pub(super) fn add_thought(&mut self, text: &str) {
+    /// What comes next is a message of its own, and continues nothing.
+    pub(crate) fn end_message(&mut self) {
+        self.run.answer.continues = false;
+    }
+
+    pub(crate) fn add_thought(&mut self, text: &str) {
         self.run.retry = None;
         (self.emit)(TranscriptItem::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
     }
 
-    pub(super) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
+    pub(crate) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
         self.run.retry = None;
         if !self.aside {
             self.reopen_turn();
@@ -161,7 +167,7 @@ impl<'a> EntrySink<'a> {
         (self.emit)(TranscriptItem::ToolCall { id, name, input: entry::input(input) });
     }
 
-    pub(super) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {
+    pub(crate) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {
         if !self.aside {
             self.run.answer.continues = false;
         }
@@ -169,7 +175,7 @@ impl<'a> EntrySink<'a> {
         (self.emit)(TranscriptItem::ToolResult { id: id.map(entry::name), ok, output });
     }
 
-    pub(super) fn deny(&mut self, tool: &str, detail: &str) {
+    pub(crate) fn deny(&mut self, tool: &str, detail: &str) {
         let denial = ToolDenial { tool: entry::name(tool), detail: one_line(detail) };
         self.run.denied += 1;
         if self.run.denials.len() < DENIALS_LIMIT {
@@ -178,30 +184,30 @@ impl<'a> EntrySink<'a> {
         (self.emit)(TranscriptItem::Denial(denial));
     }
 
-    pub(super) fn retry(&mut self, retry: ModelRetry) {
+    pub(crate) fn retry(&mut self, retry: ModelRetry) {
         let reason = retry.reason.map(|reason| one_line(&reason)).filter(|line| !line.is_empty());
         let retry = ModelRetry { reason, ..retry };
         self.run.retry = Some(retry.clone());
         (self.emit)(TranscriptItem::Retry(retry));
     }
 
-    pub(super) fn error(&mut self, message: &str, fatal: bool) {
+    pub(crate) fn error(&mut self, message: &str, fatal: bool) {
         let message = one_line(message);
         self.run.error = Some(message.clone());
         (self.emit)(TranscriptItem::Error { message, fatal });
     }
 
-    pub(super) fn warn(&mut self, message: &str) {
+    pub(crate) fn warn(&mut self, message: &str) {
         (self.emit)(TranscriptItem::Warning { message: one_line(message) });
     }
 
     /// A line on standard error, or one that is not of the format.
-    pub(super) fn hint(&mut self, line: &str) {
+    pub(crate) fn hint(&mut self, line: &str) {
         self.run.hint.see(line);
     }
 
     /// This was used on top of everything before.
-    pub(super) fn add_usage(&mut self, usage: TokenUsage) {
+    pub(crate) fn add_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = self.run.usage.plus(usage);
             (self.emit)(TranscriptItem::Usage { usage, cumulative: false });
@@ -209,7 +215,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// This is all that was used in this run so far.
-    pub(super) fn set_total_usage(&mut self, usage: TokenUsage) {
+    pub(crate) fn set_total_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = usage;
             (self.emit)(TranscriptItem::Usage { usage, cumulative: true });
@@ -217,7 +223,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// The agent says that it succeeded, with this answer; without one, what it said last is it.
-    pub(super) fn succeed(&mut self, answer: Option<&str>, took: RunStats) {
+    pub(crate) fn succeed(&mut self, answer: Option<&str>, took: RunStats) {
         self.run.end = TurnEnd::Succeeded;
         self.run.retry = None;
         let text = answer.map(|answer| TextExcerpt::of(answer, TEXT_LIMIT));
@@ -234,7 +240,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// The agent says that it failed. Without a reason, the error that it told before is the reason.
-    pub(super) fn fail(&mut self, why: &str, took: RunStats) {
+    pub(crate) fn fail(&mut self, why: &str, took: RunStats) {
         let why = Some(why).filter(|why| !why.trim().is_empty());
         let why = why.map(str::to_owned).or_else(|| self.run.error.clone());
         self.run.end = TurnEnd::Failed(why.as_deref().map(one_line));
@@ -249,26 +255,26 @@ impl<'a> EntrySink<'a> {
     }
 
     /// Whatever comes, the run is no success.
-    pub(super) fn mark_failed(&mut self, why: &str) {
+    pub(crate) fn mark_failed(&mut self, why: &str) {
         self.run.spoiled.get_or_insert_with(|| one_line(why));
     }
 
     /// The agent does something: its turn is not over, even if it said so before.
-    pub(super) fn reopen_turn(&mut self) {
+    pub(crate) fn reopen_turn(&mut self) {
         if matches!(self.run.end, TurnEnd::Succeeded | TurnEnd::Failed(_)) {
             self.run.end = TurnEnd::Reopened;
             self.run.answer.continues = false;
         }
     }
 
-    pub(super) fn unknown(&mut self, line: TextExcerpt) {
+    pub(crate) fn unknown(&mut self, line: TextExcerpt) {
         (self.emit)(TranscriptItem::Unknown { line });
     }
 }
 
 /// What a result tells about the way to it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RunStats {
-    pub(super) turns: Option<u64>,
-    pub(super) millis: Option<u64>,
+pub(crate) struct RunStats {
+    pub(crate) turns: Option<u64>,
+    pub(crate) millis: Option<u64>,
 }

@@ -116,6 +116,9 @@ fn task_fact(event: &SessionEvent) -> String {
         SessionEvent::TaskConfined { job, confinement } => {
             format!("{}: {}", job.task, short(&confinement.to_string()))
         }
+        SessionEvent::TaskChannel { job, channel } => {
+            format!("{}: is spoken to by {}", job.task, short(channel))
+        }
         SessionEvent::InputQueued { job, text, by, .. } => {
             let by = by.as_ref().map_or(String::new(), |by| format!(" by {}", short(by)));
             format!("{}: is to be told{by}: {}", job.task, short(text))

@@ -2,16 +2,14 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
-
 use super::transcript::{
     AssistantMessage, ContentPart, ResultEvent, SystemEvent, TokenCounts, TranscriptEvent,
     UserMessage,
 };
 use crate::AGENT_VERSION;
 use crate::options::{Options, OutputFormat};
-use crate::script::ToolUse;
 use crate::session::DemoSession;
+use crate::tool::ToolCall;
 
 /// A character of two bytes, for being cut in half.
 const SPLIT: &str = "caf\u{e9}";
@@ -161,30 +159,5 @@ impl<'a> TurnReport<'a> {
         let mut line = serde_json::to_vec(event)?;
         line.push(b'\n');
         self.out.write_all(&line)
-    }
-}
-
-/// A tool and what it is to work with, as a transcript names them.
-#[derive(Clone, Debug)]
-pub(super) struct ToolCall {
-    pub(super) name: &'static str,
-    pub(super) input: Value,
-}
-
-impl ToolCall {
-    pub(super) fn of(tool: &ToolUse) -> Self {
-        match tool {
-            ToolUse::Command(command) => {
-                Self { name: "Bash", input: json!({ "command": command }) }
-            }
-            ToolUse::Write { path, text } => {
-                Self { name: "Write", input: json!({ "file_path": path, "content": text }) }
-            }
-        }
-    }
-
-    pub(super) fn question(question: &str, options: &[String]) -> Self {
-        let input = json!({ "question": question, "options": options });
-        Self { name: "AskUserQuestion", input }
     }
 }

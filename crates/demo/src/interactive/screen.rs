@@ -3,16 +3,14 @@
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use signal_hook::iterator::{Handle, Signals};
 
 use crate::job::{ProcessGroup, RunningCommand};
-use crate::signals;
+use crate::signals::EndingWatch;
 use crate::streams::{AgentStreams, UnbufferedOutput};
 use crate::tui::{self, TuiSize};
 
@@ -21,8 +19,8 @@ use crate::tui::{self, TuiSize};
 pub(super) struct RawTerminal<'a> {
     output: BorrowedFd<'a>,
     last_will: Arc<Mutex<LastWill>>,
-    signals: Handle,
-    thread: Option<JoinHandle<()>>,
+    /// Dropped after the terminal was given back.
+    _ending: EndingWatch,
 }
 
 /// What has to be done before this process may end.
@@ -49,15 +47,12 @@ impl<'a> RawTerminal<'a> {
             last_words: tui::restore_sequences(alternate),
             job: None,
         }));
-        let ending = Signals::new(signals::ENDING_SIGNALS)?;
-        let handle = ending.handle();
-        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn({
+        let ending = EndingWatch::start({
             let last_will = Arc::clone(&last_will);
             let output = streams.output.try_clone_to_owned()?;
-            move || watch(ending, &last_will, output.as_fd())
+            move || last_will.lock().execute(output.as_fd())
         })?;
-        let screen =
-            Self { output: streams.output, last_will, signals: handle, thread: Some(thread) };
+        let screen = Self { output: streams.output, last_will, _ending: ending };
         tcsetattr(streams.input, OptionalActions::Now, &raw)?;
         Ok(screen)
     }
@@ -97,11 +92,6 @@ impl<'a> RawTerminal<'a> {
 impl Drop for RawTerminal<'_> {
     fn drop(&mut self) {
         self.last_will.lock().execute(self.output);
-        self.signals.close();
-        if let Some(thread) = self.thread.take() {
-            // Its panic has been printed already.
-            thread.join().ok();
-        }
     }
 }
 
@@ -128,17 +118,5 @@ impl SavedTermios {
     fn restore(self) {
         // Nothing more can be done for a terminal that is gone.
         tcsetattr(&self.terminal, OptionalActions::Now, &self.termios).ok();
-    }
-}
-
-/// Ends the process as the signal wants it. This is a thread of its own, because the other one may
-/// be blocked in a write to a terminal that is not read.
-fn watch(mut ending: Signals, last_will: &Mutex<LastWill>, output: BorrowedFd<'_>) {
-    for signal in ending.forever() {
-        if !signals::ignored() {
-            last_will.lock().execute(output);
-            // If that fails, the next signal tries again.
-            signals::die_by_signal(signal).ok();
-        }
     }
 }

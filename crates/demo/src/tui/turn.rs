@@ -213,7 +213,7 @@ impl AgentTui {
             }
             DialogAnswer::No(tool) => self.say(&reply::refused(&tool)),
             DialogAnswer::Text(text) => self.say(&reply::acknowledge(&text)),
-            DialogAnswer::Nothing => self.say("You did not answer."),
+            DialogAnswer::Nothing => self.say(reply::NO_ANSWER),
         }
         self.start_thinking(Some(now + self.delay));
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SessionEvent;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 33] = [
+pub const KINDS: [&str; 34] = [
     "session.created",
     "session.deleted",
     "session.imported",
@@ -37,6 +37,7 @@ pub const KINDS: [&str; 33] = [
     "task.released",
     "task.exposed",
     "task.confined",
+    "task.channel",
     "input.queued",
     "input.decided",
     "input.delivered",

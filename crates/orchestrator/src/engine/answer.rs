@@ -85,6 +85,26 @@ pub(super) fn action(
     Some(recorded_action(decision))
 }
 
+/// How a decision is carried out in an agent's own protocol, where there are no keys to press. A
+/// denial with a text, and a text for a question that only wants leave, are the same.
+pub(super) fn spoken_action(
+    decision: &InterventionDecision,
+    secret: Option<String>,
+) -> Option<AnswerAction> {
+    if decision.secret {
+        return secret.map(AnswerAction::Secret);
+    }
+    Some(match (decision.choice, &decision.entry, &decision.text) {
+        (_, Some(id), text) => AnswerAction::Entry { id: id.clone(), text: text.clone() },
+        (InterventionChoice::Answer | InterventionChoice::Deny, None, Some(text))
+            if !text.is_empty() =>
+        {
+            AnswerAction::Text(text.clone())
+        }
+        (choice, None, _) => AnswerAction::Choose(choice),
+    })
+}
+
 fn recorded_action(decision: &InterventionDecision) -> AnswerAction {
     let keys = |names: &[&str]| {
         AnswerAction::Keys(names.iter().filter_map(|name| name.parse::<KeyPress>().ok()).collect())

@@ -20,9 +20,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coven_adapters::channel::ChannelKind;
 use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding};
-use coven_runner::{AgentRunner, HeadlessRunner, Redactor, catch_panic};
+use coven_runner::{AgentRunner, HeadlessRunner, Redactor, StartedHeadless, catch_panic};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
@@ -192,11 +193,28 @@ pub(crate) enum Runner {
     Headless(HeadlessRunner),
 }
 
+impl From<StartedHeadless> for Runner {
+    fn from(started: StartedHeadless) -> Self {
+        match started {
+            StartedHeadless::OnePrompt(headless) => Self::Headless(headless),
+            StartedHeadless::Conversation(agent) => Self::Agent(agent),
+        }
+    }
+}
+
 impl Runner {
     async fn detach(&self) {
         match self {
             Self::Agent(agent) => agent.detach().await,
             Self::Headless(headless) => headless.detach().await,
+        }
+    }
+
+    /// The protocol that its agent is spoken to in.
+    fn channel(&self) -> Option<ChannelKind> {
+        match self {
+            Self::Agent(agent) => agent.channel(),
+            Self::Headless(_) => None,
         }
     }
 
@@ -341,6 +359,9 @@ impl RunningJob {
                 }
                 if let Some(confinement) = confinement.map(Box::new) {
                     self.tell(SessionInput::Confined { job: self.id(), confinement }).await;
+                }
+                if let Some(channel) = runner.channel().map(|kind| kind.to_string()) {
+                    self.tell(SessionInput::Speaks { job: self.id(), channel }).await;
                 }
                 self.follow(runner, &adapter, orders, early).await;
             }

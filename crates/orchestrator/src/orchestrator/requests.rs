@@ -277,12 +277,14 @@ impl Orchestrator {
             Ok(None) | Err(_) => return Err(RequestError::NotStarted(task.clone())),
         };
         let (text, by) = (text.to_owned(), by.to_owned());
-        if found.mode == AgentMode::Headless {
-            let agent = headless(&controller, task).await;
+        if found.mode == AgentMode::Headless
+            && let Some(agent) = headless(&controller, task).await
+        {
             // A program on pipes reads lines, if its adapter leaves its input open.
-            let Some((job, agent)) = agent.filter(|(_, agent)| agent.takes_input()) else {
+            let (job, agent) = agent;
+            if !agent.takes_input() {
                 return Err(RequestError::NotInteractive(task.clone()));
-            };
+            }
             agent.send(format!("{text}\n")).await;
             self.input(id, SessionInput::Typed { job, text, by }).await?;
             return Ok(true);

@@ -11,6 +11,7 @@ mod access;
 mod answers;
 mod arbiter;
 mod caller;
+mod channels;
 mod clock;
 mod controllers;
 mod conversations;

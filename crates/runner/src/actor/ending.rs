@@ -158,6 +158,16 @@ impl RunnerActor {
                 published.set_verdict(verdict, None);
                 outcome
             }
+            AgentReader::Channel(channel) => {
+                let mut verdict = published.verdict.borrow().clone();
+                let mut outcome = channel.into_outcome(ending, &task.ok_codes);
+                outcome.agent_session = outcome.agent_session.or(session);
+                (verdict.state, verdict.kind, verdict.digest) = (AgentState::Exited, None, None);
+                "exited".clone_into(&mut verdict.evidence.rule);
+                verdict.evidence.text.clone_from(&outcome.reason);
+                published.set_verdict(verdict, Some(mark::now()));
+                outcome
+            }
         };
         let outcome = match cause {
             Some(OutcomeCause::Completed(completed)) => *completed,

@@ -21,6 +21,11 @@ use crate::subscription::{EventSource, RunnerSubscription};
 pub(crate) struct Reply<T>(oneshot::Sender<T>);
 
 impl<T> Reply<T> {
+    /// A reply that nobody waits for.
+    pub(super) fn nobody() -> Self {
+        Self(oneshot::channel().0)
+    }
+
     /// Answers. A caller that has stopped waiting needs no answer.
     pub(super) fn end(self, answer: T) {
         drop(self.0.send(answer));
@@ -60,6 +65,8 @@ pub(crate) enum Request {
     },
     View(Reply<AgentView>),
     Shown(Reply<ShownState>),
+    /// What an agent with a protocol said at the end of its last turn.
+    LastAnswer(Reply<Option<String>>),
     Stop(StopReply),
     Detach(Reply<()>),
 }

@@ -14,6 +14,7 @@ use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
 use coven_terminal::snapshot::ScreenSnapshot;
 
+use super::channel::ChannelReader;
 use super::handle::{AnswerReply, DeliveryReply};
 use super::keyboard::PersonKeyboard;
 use super::question::ReportedQuestion;
@@ -34,6 +35,7 @@ const UNSEEN_BEGIN_TIME: Duration = Duration::from_secs(8);
 pub(crate) enum AgentReader {
     Terminal(Box<TerminalReader>),
     Transcript(Box<TranscriptDecoder>),
+    Channel(Box<ChannelReader>),
 }
 
 /// An agent's terminal, and what is under way on it.
@@ -220,6 +222,7 @@ impl AgentReader {
         match self {
             Self::Terminal(terminal) => terminal.sniffer.verdict().clone(),
             Self::Transcript(_) => Self::headless_verdict(),
+            Self::Channel(channel) => channel.verdict(),
         }
     }
 
@@ -462,7 +465,7 @@ mod tests {
         let screen = Screen::new(GridSize::new(80, 24));
         match AgentReader::terminal(&*adapter, screen, prompt, None, Vec::new()) {
             AgentReader::Terminal(terminal) => *terminal,
-            AgentReader::Transcript(_) => panic!("it has a terminal"),
+            AgentReader::Transcript(_) | AgentReader::Channel(_) => panic!("it has a terminal"),
         }
     }
 

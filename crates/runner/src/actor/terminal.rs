@@ -41,6 +41,8 @@ impl RunnerActor {
             Request::Send { message, reply } => {
                 if message.text.trim().is_empty() {
                     reply.end(Err(DeliveryError::Empty));
+                } else if self.has_channel() {
+                    self.tell_agent(message, reply);
                 } else {
                     self.deliver(message, MessageSource::Caller(reply));
                 }
@@ -68,8 +70,13 @@ impl RunnerActor {
             Request::ViewerSize(size) => {
                 self.resize_by_request(size.unwrap_or(self.task.size));
             }
+            Request::Interrupt if self.has_channel() => self.interrupt_agent(),
             Request::Interrupt => self.interrupt(),
+            Request::Answer { answer, reply } if self.has_channel() => {
+                self.reply_to_agent(&answer, reply);
+            }
             Request::Answer { answer, reply } => self.answer(answer, reply),
+            Request::LastAnswer(reply) => reply.end(self.channel_answer()),
             Request::View(reply) => {
                 let offset = self.output.offset();
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -79,7 +86,8 @@ impl RunnerActor {
             }
             Request::Shown(reply) => {
                 self.drain();
-                reply.end(self.shown());
+                let shown = self.shown_by_channel().unwrap_or_else(|| self.shown());
+                reply.end(shown);
             }
             Request::Stop(reply) => self.stop_for(reply),
             // The loop that takes requests has seen to it.
@@ -143,8 +151,12 @@ impl RunnerActor {
     fn key_modes(&self) -> Option<KeyModes> {
         match &self.reader {
             AgentReader::Terminal(terminal) => Some(terminal.screen.key_modes()),
-            AgentReader::Transcript(_) => None,
+            AgentReader::Transcript(_) | AgentReader::Channel(_) => None,
         }
+    }
+
+    fn has_channel(&self) -> bool {
+        matches!(self.reader, AgentReader::Channel(_))
     }
 
     fn interrupt(&mut self) {

@@ -28,7 +28,7 @@ impl InputName {
     }
 
     /// The note before it is submitted.
-    pub(super) fn submits(&self) -> String {
+    pub(crate) fn submits(&self) -> String {
         match self {
             Self::Message(name) => format!("{SUBMITS}{name}"),
             Self::Answer(name) => answers(name),

@@ -53,15 +53,13 @@ fn check_task(context: &mut CheckContext<'_>, task: &SourceNode) {
             "add `prompt`, or make the task `interactive`",
         );
     }
-    for (key, why) in [
-        ("pendingInputs", "a headless agent is told nothing after its start"),
-        ("keepAlive", "a headless agent ends by itself"),
-    ] {
-        if headless && task.get(key).is_some() {
-            let message = format!("`{key}` has no meaning for a headless task");
-            let problem = FileProblem::error("key-not-for-mode", task.key_span(key), message);
-            context.push(problem.help(format!("{why}; remove it, or make the task `interactive`")));
-        }
+    if headless && task.get("keepAlive").is_some() {
+        let message = "`keepAlive` has no meaning for a headless task";
+        let problem = FileProblem::error("key-not-for-mode", task.key_span("keepAlive"), message);
+        context
+            .push(problem.help(
+                "a headless agent ends by itself; remove it, or make the task `interactive`",
+            ));
     }
     context.environment(task, None);
     context.durations(task);

@@ -36,6 +36,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "permissions",
             "extra_args",
             "auto_approve",
+            "channel",
             "sandbox",
             "confine",
             "size",
@@ -56,6 +57,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "permissions",
             "extra_args",
             "auto_approve",
+            "channel",
             "sandbox",
             "confine",
             "size",
@@ -71,7 +73,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
 ];
 
 /// The keys of agents.
-const AGENT_KEYS: [&str; 12] = [
+const AGENT_KEYS: [&str; 13] = [
     "prompt",
     "adapter",
     "mode",
@@ -79,6 +81,7 @@ const AGENT_KEYS: [&str; 12] = [
     "permissions",
     "extra_args",
     "auto_approve",
+    "channel",
     "sandbox",
     "confine",
     "size",

@@ -45,6 +45,7 @@ pub(super) fn spec(
         expect: expect(step.expect.clone())?,
         pending_inputs: Vec::new(),
         keep_alive: false,
+        channel: step.channel.or(defaults.channel).unwrap_or(false),
         ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
         size: size(step.size.as_ref().or(defaults.size.as_ref()))?,
     })

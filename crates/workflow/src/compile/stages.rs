@@ -86,6 +86,7 @@ fn compile_task(task: TaskDefinition) -> Result<StageTask, CompileError> {
     agent.auto_approve = task.auto_approve;
     agent.pending_inputs = task.pending_inputs.into_iter().map(verbatim).collect();
     agent.keep_alive = task.keep_alive;
+    agent.channel = task.channel;
     agent.ok_exit_codes = exit_codes(task.ok_exit_codes)?;
     agent.size = size(task.size.as_ref())?;
     Ok(StageTask {

@@ -216,7 +216,7 @@ impl DecisionDraft {
     fn agent_idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
         self.end_puzzle(job, seen);
         let Some(live) = self.watched_job(job) else { return };
-        if live.typing.is_some() || !live.spec.work.is_interactive() {
+        if live.typing.is_some() || !live.converses() {
             return;
         }
         let prompted = live.was_given_something();

@@ -97,6 +97,13 @@ impl DecisionDraft {
         }
     }
 
+    /// Told once, however often it is seen.
+    pub(super) fn speaks(&mut self, job: AttemptId, channel: String) {
+        if self.run().and_then(|run| run.live(&job)).is_some_and(|live| live.channel.is_none()) {
+            self.record(SessionEvent::TaskChannel { job, channel });
+        }
+    }
+
     pub(super) fn usage_reported(&mut self, job: AttemptId, usage: TokenUsage) {
         let known = self.run().and_then(|run| run.live(&job)).map(|live| live.usage);
         if known.is_some_and(|known| known != usage) {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use coven_model::event::{AttemptPlace, SessionEvent, TaskRole, TaskStarted};
 use coven_model::{
-    AgentWork, AttemptId, ConfineMode, ExitCodes, JobId, JobSpec, JobWork, PermissionLevel,
-    SandboxMode, ShellWork, TaskId, TerminalSize,
+    AgentMode, AgentWork, AttemptId, ConfineMode, ExitCodes, JobId, JobSpec, JobWork,
+    PermissionLevel, SandboxMode, ShellWork, TaskId, TerminalSize,
 };
 use serde_json::{Value, json};
 
@@ -152,6 +152,8 @@ impl TaskVariables<'_> {
             auto_approve: agent.auto_approve,
             prompt: self.maybe(step, &at("prompt"), agent.prompt.as_ref())?,
             keep_alive: agent.keep_alive,
+            channel: agent.mode == AgentMode::Headless
+                && (agent.channel || !agent.pending_inputs.is_empty()),
         };
         Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
@@ -295,6 +297,7 @@ fn job_draft(
                 work.permissions = Some(PermissionLevel::ReadOnly);
                 work.auto_approve = false;
                 work.keep_alive = false;
+                work.channel = false;
             }
             given.sandbox = SandboxMode::ReadOnly;
             given

@@ -84,6 +84,9 @@ pub struct StepDefaults {
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer an agent's questions.
     pub auto_approve: Option<bool>,
+    /// Whether headless agents are spoken to in their own protocol, where their adapter has one. Those
+    /// with `permissions: ask` are without it.
+    pub channel: Option<bool>,
     /// How far jobs are confined: `off`, `read-only`, `workspace`, or `required`: as `workspace`, and
     /// a person is asked first where nothing confines them.
     #[schemars(schema_with = "sandbox")]
@@ -185,6 +188,9 @@ pub struct StepDefinition {
     pub extra_args: Option<Vec<String>>,
     /// Whether the adapter's policy may answer the agent's questions. For agents.
     pub auto_approve: Option<bool>,
+    /// Whether a headless agent is spoken to in its own protocol, where its adapter has one. One with
+    /// `permissions: ask` is without it. For agents.
+    pub channel: Option<bool>,
     /// How far the job is confined: `off`, `read-only`, `workspace`, or `required`: as `workspace`,
     /// and a person is asked first where nothing confines it.
     #[schemars(schema_with = "sandbox")]

@@ -71,6 +71,10 @@ pub struct TaskDefinition {
     /// Whether the adapter's policy may answer the agent's questions.
     #[serde(default)]
     pub auto_approve: bool,
+    /// Whether a headless agent is spoken to in its own protocol, where its adapter has one. One with
+    /// `permissions: ask` or `pendingInputs` is without it.
+    #[serde(default)]
+    pub channel: bool,
     /// What the agent is told later, one text each time it is idle. Then the task is done.
     #[serde(default)]
     pub pending_inputs: Vec<String>,

@@ -33,6 +33,9 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         SessionEvent::TaskConfined { job, .. } => {
             change_live(run, job, |live| live.confined = true);
         }
+        SessionEvent::TaskChannel { job, channel } => {
+            change_live(run, job, |live| live.channel = Some(channel.clone()));
+        }
         SessionEvent::TimerSet { timer, due } => set_timer(run, timer, *due),
         SessionEvent::AgentUsage { job, usage } => {
             change_live(run, job, |live| live.usage = *usage);

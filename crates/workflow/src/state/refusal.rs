@@ -5,8 +5,8 @@
 
 use coven_model::event::{InterventionDecision, StoppingEnd};
 use coven_model::{
-    AgentMode, ContentDigest, EntryError, InterventionChoice, InterventionId, JobWork, TaskId,
-    TaskStatus, WorkflowStatus, is_generic_rule,
+    ContentDigest, EntryError, InterventionChoice, InterventionId, TaskId, TaskStatus,
+    WorkflowStatus, is_generic_rule,
 };
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
@@ -201,8 +201,7 @@ impl WorkflowRun {
             return Err(RefusalReason::NotLive { task: id.clone(), status });
         };
         self.require_running()?;
-        let interactive = matches!(&live.spec.work, JobWork::Agent(agent) if agent.mode == AgentMode::Interactive);
-        if as_done && !interactive {
+        if as_done && !live.converses() {
             return Err(RefusalReason::NotInteractive(id.clone()));
         }
         if live.stop.is_some() {

@@ -136,6 +136,9 @@ pub struct LiveJob {
     /// Whether it was told what stays open to it in its confinement.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub confined: bool,
+    /// The protocol that its agent is spoken to in, where it has no terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
 }
 
 /// A text on its way to an agent.
@@ -242,6 +245,11 @@ fn push_bounded<T>(counted: &mut Vec<T>, question: T) {
 const MAX_REMEMBERED_QUESTIONS: usize = 32;
 
 impl LiveJob {
+    /// Whether its agent can ask and takes messages: on a terminal, or in its own protocol.
+    pub fn converses(&self) -> bool {
+        self.spec.work.is_interactive() || self.channel.is_some()
+    }
+
     /// A job that was just asked for.
     pub fn new(spec: JobSpec, inputs: Vec<String>) -> Self {
         Self {
@@ -263,6 +271,7 @@ impl LiveJob {
             usage: TokenUsage::default(),
             exposed: false,
             confined: false,
+            channel: None,
         }
     }
 

@@ -91,6 +91,14 @@ impl RunHistory {
             SessionEvent::TaskConfined { job, confinement } => {
                 self.add(self.now, Progress, Some(&job.task), &confinement.to_string());
             }
+            SessionEvent::TaskChannel { job, channel } => {
+                self.add(
+                    self.now,
+                    Progress,
+                    Some(&job.task),
+                    &format!("it is spoken to by {channel}"),
+                );
+            }
             SessionEvent::InputQueued { job, text, .. }
             | SessionEvent::InputDelivered {
                 job, input: DeliveredInput::Typed { text, .. }, ..

@@ -31,7 +31,8 @@ fn abilities(adapter: &str) -> Option<AdapterAbilities> {
         "lost" => BTreeMap::from([(AgentMode::Headless, fault())]),
         _ => BTreeMap::new(),
     };
-    Some(AdapterAbilities { command: format!("{adapter}-program"), modes, reads_answers, faults })
+    let command = format!("{adapter}-program");
+    Some(AdapterAbilities { command, modes, reads_answers, has_channel: false, faults })
 }
 
 fn known() -> CheckEnvironment {

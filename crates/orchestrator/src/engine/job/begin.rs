@@ -9,10 +9,12 @@ use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::{Durability, OpenFolder};
 use coven_model::event::{AttemptPlace, JobConfinement};
 use coven_model::{
-    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
+    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, PermissionLevel, ProcessEnding,
+    TerminalSize,
 };
 use coven_runner::{
-    AgentRunner, AgentTask, FoundAgent, HeadlessRunner, OkCodes, TaskPlace, finished, past,
+    AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, OkCodes, TaskPlace, finished,
+    past, start_headless,
 };
 use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
@@ -176,6 +178,15 @@ impl JobDetails {
         task
     }
 
+    /// Whether its agent is spoken to in its own protocol: when it is to ask before it acts, takes
+    /// more than its prompt, or its adapter wants it.
+    fn wants_channel(&self, adapter: &dyn AgentAdapter) -> bool {
+        let JobWork::Agent(agent) = &self.spec.work else { return false };
+        let Some(channel) = &adapter.config().channel else { return false };
+        let asks = agent.permissions == Some(PermissionLevel::Ask);
+        agent.mode == AgentMode::Headless && (asks || agent.channel || channel.always)
+    }
+
     /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
     /// in the project because agents are to read it; nothing in it is believed.
     fn inputs_folder(&self) -> PathBuf {
@@ -230,7 +241,8 @@ impl JobDetails {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
             }
             AgentMode::Headless => {
-                HeadlessRunner::start(adapter.clone(), task, &place, previous).map(Runner::Headless)
+                task.channel = self.wants_channel(&**adapter);
+                start_headless(adapter.clone(), task, &place, previous).map(Runner::from)
             }
         };
         started.map_err(|error| not_started(error.to_string()))
@@ -243,12 +255,14 @@ impl JobDetails {
         let interactive = self.mode() == AgentMode::Interactive;
         let rebuilt =
             if interactive { rebuild(&folder, &ScreenOptions::default()).ok() } else { None };
-        let offset = rebuilt.as_ref().map_or(0, |rebuilt| rebuilt.offset);
+        let spoken = if interactive { None } else { FoundChannel::find(&path).ok().flatten() };
+        let known = rebuilt.as_ref().map(|rebuilt| rebuilt.offset);
+        let offset = known.or(spoken.as_ref().map(|spoken| spoken.offset)).unwrap_or(0);
         match adopt(&folder, offset) {
             Ok(Adopted::Alive(pane)) => {
                 let (pane, task) = (Box::new(pane), self.task());
-                let adopted = match rebuilt {
-                    Some(rebuilt) => {
+                let adopted = match (rebuilt, spoken) {
+                    (Some(rebuilt), _) => {
                         let found = FoundAgent {
                             pane,
                             screen: rebuilt.screen,
@@ -260,7 +274,15 @@ impl JobDetails {
                         };
                         AgentRunner::adopt(adapter.clone(), task, found).map(Runner::Agent)
                     }
-                    None => HeadlessRunner::adopt(
+                    (None, Some(spoken)) => AgentRunner::adopt_conversation(
+                        adapter.clone(),
+                        task,
+                        pane,
+                        spoken,
+                        Some(path),
+                    )
+                    .map(Runner::Agent),
+                    (None, None) => HeadlessRunner::adopt(
                         adapter.clone(),
                         task,
                         pane,
@@ -287,6 +309,9 @@ impl JobDetails {
         }
         let status = exit.map(|exit| exit.status);
         let path = self.attempt.path();
+        if let Ok(Some(spoken)) = FoundChannel::find(path) {
+            return spoken.into_outcome(status, &self.ok_codes());
+        }
         let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, self.previous());
         read.unwrap_or_else(|error| failed(ProcessEnding::Lost, error.to_string()))
     }

@@ -120,6 +120,7 @@ impl RunningJob {
                     return;
                 }
                 let output = match runner {
+                    Runner::Agent(agent) if agent.channel().is_some() => agent.last_answer().await,
                     Runner::Agent(agent) => self.turn_output(agent, adapter).await,
                     Runner::Headless(_) => None,
                 };
@@ -235,7 +236,11 @@ impl RunningJob {
                 let folder = self.details.attempt.path().to_owned();
                 let earlier = self.earlier_inputs.clone();
                 self.sending.spawn(async move {
-                    let Some(action) = answer::action(&answer.decision, secret) else {
+                    let action = match agent.channel() {
+                        Some(_) => answer::spoken_action(&answer.decision, secret),
+                        None => answer::action(&answer.decision, secret),
+                    };
+                    let Some(action) = action else {
                         let reason = SECRET_LOST.to_owned();
                         let input = SessionInput::Stale { intervention, reason, pressed: false };
                         return tell(&reports, input).await;
@@ -278,7 +283,9 @@ impl RunningJob {
                     let delivered =
                         SessionInput::Delivered { job: job.clone(), number, seen: micros() };
                     tell(&reports, delivered).await;
-                    if sent == SentMessage::Before && once::is_over(&agent, &adapter, &folder).await
+                    if sent == SentMessage::Before
+                        && agent.channel().is_none()
+                        && once::is_over(&agent, &adapter, &folder).await
                     {
                         // It was told of the end of this turn before it knew of the text.
                         let output = details.turn_output(&agent, &adapter, None).await;

@@ -1,0 +1,130 @@
+//! Tool calls, which agents announce before they know what the tool is given. A call is told once
+//! and whole: when it is asked about, when it runs, or when the turn ends without it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::channel::fold::ChannelSink;
+use crate::channel::question::short_id;
+use crate::transcript::entry::{self, TOOL_LIMIT};
+use crate::transcript::json::JsonNode;
+
+/// How many calls are remembered. Agents run a few side by side.
+const MAX_CALLS: usize = 64;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct ToolCalls(Vec<ToolCall>);
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ToolCall {
+    id: String,
+    tool: String,
+    input: Value,
+    told: bool,
+}
+
+impl ToolCalls {
+    /// A call is announced, or news of it is told.
+    pub(super) fn told(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, given(call), bytes);
+        self.progress(call, out);
+    }
+
+    /// The call is asked about, so what it is given is known.
+    pub(super) fn asked(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
+        self.learn(call, Some(input(call)), bytes);
+        self.tell(short_id(call.get("toolCallId")).as_deref(), out);
+    }
+
+    /// The agent's name for the tool of a call.
+    pub(super) fn tool(&self, call: JsonNode<'_>) -> String {
+        let id = short_id(call.get("toolCallId"));
+        let known = self.0.iter().find(|known| Some(&known.id) == id.as_ref());
+        known.map_or_else(|| tool(call).unwrap_or_default(), |known| known.tool.clone())
+    }
+
+    pub(super) fn turn_ended(&mut self, out: &mut ChannelSink<'_>) {
+        for call in std::mem::take(&mut self.0) {
+            if !call.told {
+                out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
+            }
+        }
+    }
+
+    fn learn(&mut self, call: JsonNode<'_>, input: Option<Value>, bytes: usize) {
+        let Some(id) = short_id(call.get("toolCallId")) else { return };
+        // A short message needs no look at how long its input is.
+        let shorten = |input: Value| {
+            if bytes > TOOL_LIMIT { entry::input(Some(&input)) } else { input }
+        };
+        let input = input.map(shorten);
+        if let Some(known) = self.0.iter_mut().find(|known| known.id == id) {
+            known.input = input.unwrap_or_else(|| known.input.take());
+            return;
+        }
+        if self.0.len() >= MAX_CALLS {
+            self.0.remove(0);
+        }
+        let (tool, input) = (tool(call).unwrap_or_default(), input.unwrap_or_default());
+        self.0.push(ToolCall { id, tool, input, told: false });
+    }
+
+    fn progress(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
+        let id = short_id(call.get("toolCallId"));
+        let id = id.as_deref();
+        let status = call.get("status").str();
+        if matches!(status, Some("in_progress" | "completed" | "failed")) {
+            self.tell(id, out);
+        }
+        if let Some(status @ ("completed" | "failed")) = status {
+            out.items(|items| items.tool_result(id, status == "completed", &output(call)));
+            self.0.retain(|known| Some(known.id.as_str()) != id);
+        }
+    }
+
+    fn tell(&mut self, id: Option<&str>, out: &mut ChannelSink<'_>) {
+        let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
+        if let Some(call) = known.filter(|call| !call.told) {
+            call.told = true;
+            out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
+        }
+    }
+}
+
+/// The agent's name for the tool, where told; else what kind of tool it is.
+fn tool(call: JsonNode<'_>) -> Option<String> {
+    let meta = call.get("_meta");
+    let names = [meta.get("toolName"), meta.get("claudeCode").get("toolName"), call.get("kind")];
+    names.into_iter().find_map(JsonNode::str).map(entry::name)
+}
+
+/// What the tool is given, where told. It is empty when a call is announced early.
+fn given(call: JsonNode<'_>) -> Option<Value> {
+    let raw = call.get("rawInput").0?;
+    let empty = raw.is_null() || raw.as_object().is_some_and(Map::is_empty);
+    (!empty).then(|| raw.clone())
+}
+
+/// What the tool of a question is given. Gemini tells it only by the words of its question.
+pub(super) fn input(call: JsonNode<'_>) -> Value {
+    given(call).unwrap_or_else(|| {
+        let words = ["title", "content", "locations"].into_iter();
+        let told = words.filter_map(|field| Some((field.to_owned(), call.get(field).0?.clone())));
+        let fields: Map<String, Value> = told
+            .filter(|(_, value)| value.as_array().is_none_or(|list| !list.is_empty()))
+            .collect();
+        fields.into()
+    })
+}
+
+fn output(call: JsonNode<'_>) -> String {
+    let parts = call.get("content").items().map(|part| part.get("content").get("text"));
+    let texts: Vec<&str> = parts.filter_map(JsonNode::str).collect();
+    if !texts.is_empty() {
+        return texts.join("\n");
+    }
+    let raw = call.get("rawOutput");
+    let told = ["output", "content", "message", "error"];
+    let found = told.into_iter().find_map(|field| raw.get(field).str());
+    found.map_or_else(|| raw.readable_text(), str::to_owned)
+}

@@ -1,0 +1,89 @@
+//! What an agent asks over ACP, and which of its options is the answer.
+
+use coven_model::AwaitingKind;
+use serde_json::Value;
+
+use super::calls::input;
+use crate::channel::order::{ChannelDecision, ChannelRefusal};
+use crate::channel::question::{AnswerOption, ChannelQuestion, OptionEffect, RequestId};
+use crate::channel::{ChannelKind, ChannelOptions};
+use crate::transcript::entry::{name, one_line};
+use crate::transcript::json::JsonNode;
+
+pub(super) const METHOD: &str = "session/request_permission";
+
+pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> ChannelQuestion {
+    let call = params.get("toolCall");
+    let input = input(call);
+    let title = call.get("title").str();
+    let command = input.get("command").and_then(Value::as_str);
+    // Gemini tells the command nowhere else.
+    let shown = title.filter(|_| call.get("kind").str() == Some("execute"));
+    ChannelQuestion {
+        channel: ChannelKind::Acp,
+        request: id.clone(),
+        message: METHOD.to_owned(),
+        kind: AwaitingKind::Approval,
+        tool,
+        text: one_line(title.unwrap_or("the agent asks for permission")),
+        command: command.or(shown).map(str::to_owned),
+        input,
+        call: call.get("toolCallId").str().map(name),
+        options: params.get("options").items().filter_map(option).collect(),
+        questions: Vec::new(),
+    }
+}
+
+fn option(option: JsonNode<'_>) -> Option<AnswerOption> {
+    let id = option.get("optionId").str()?;
+    let effect = match option.get("kind").str() {
+        // Qwen offers `proceed_once_and_switch_to_default` as one that allows once.
+        _ if id.contains("switch") => OptionEffect::Lasting,
+        Some("allow_once") => OptionEffect::AllowOnce,
+        Some("reject_once") => OptionEffect::RejectOnce,
+        Some("allow_always" | "reject_always") => OptionEffect::Lasting,
+        _ => OptionEffect::Unknown,
+    };
+    let label = one_line(option.get("name").str().unwrap_or(id));
+    Some(AnswerOption { id: id.to_owned(), label, effect })
+}
+
+/// The id of the option that is the answer: the adapter's own if it is offered, else the first
+/// that has this effect once.
+pub(super) fn choose<'a>(
+    question: &'a ChannelQuestion,
+    decision: &ChannelDecision,
+    options: &ChannelOptions,
+) -> Result<&'a str, ChannelRefusal> {
+    let (wanted, effect, answer) = match decision {
+        ChannelDecision::Approve => (&options.approve, OptionEffect::AllowOnce, "an approval"),
+        ChannelDecision::Deny { .. } => (&options.deny, OptionEffect::RejectOnce, "a denial"),
+        ChannelDecision::Choose { answers } => {
+            let mut values = answers.iter().flat_map(|answer| &answer.values);
+            let (Some(id), None) = (values.next(), values.next()) else {
+                return Err(ChannelRefusal::MissingAnswer { question: question.text.clone() });
+            };
+            return named(question, id)?
+                .ok_or_else(|| ChannelRefusal::NotOffered { answer: id.clone() });
+        }
+    };
+    if let Some(id) = wanted
+        && let Some(id) = named(question, id)?
+    {
+        return Ok(id);
+    }
+    let fitting = question.options.iter().find(|option| option.effect == effect);
+    fitting
+        .map(|option| option.id.as_str())
+        .ok_or_else(|| ChannelRefusal::NotOffered { answer: answer.to_owned() })
+}
+
+/// The option with this id, unless it would decide about later questions too.
+fn named<'a>(question: &'a ChannelQuestion, id: &str) -> Result<Option<&'a str>, ChannelRefusal> {
+    match question.options.iter().find(|option| option.id == id) {
+        Some(option) if option.effect == OptionEffect::Lasting => {
+            Err(ChannelRefusal::Lasting { option: option.id.clone() })
+        }
+        option => Ok(option.map(|option| option.id.as_str())),
+    }
+}

@@ -1,0 +1,359 @@
+//! Claude Code's `stream-json` in both directions, with `--permission-prompt-tool stdio`.
+//! Observed with 2.1.325.
+//!
+//! | | |
+//! |---|---|
+//! | a turn begins | `system/init`, repeated for every turn; or the `user` message that was written |
+//! | it asks | `control_request` `can_use_tool`; a question with answers is the tool `AskUserQuestion` |
+//! | deny with text | `behavior: deny, message`: the turn goes on and the model reads the text |
+//! | always | `updatedPermissions` is accepted, and the next identical command is asked about all the same: it is never sent |
+//! | a turn ends | `result`; `terminal_reason` begins with `aborted` after an interrupt, and `subtype` may be `success` beside `is_error: true` |
+//! | a limit | `rate_limit_event` with the time, then an `assistant` message with `error: rate_limit` and the words; with an API key only the latter |
+//!
+//! A question is over without an answer when a `tool_result` for its call arrives: that happens
+//! when standard input is closed, which Coven does not do while a question is open.
+//! `control_cancel_request` is handled as the Agent SDK does; it was not observed.
+
+use coven_model::{AwaitingKind, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::event::{TurnEnding, UsageLimit};
+use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
+use super::json_rpc::json_line;
+use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
+use super::plan::ModeStep;
+use super::question::{
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+};
+use super::{ChannelKind, ChannelPlan};
+use crate::channel::event::ChannelPhase;
+use crate::transcript::claude::{ClaudeReader, ClaudeVariant, wanted};
+use crate::transcript::entry::{name, one_line};
+use crate::transcript::json::JsonNode;
+use crate::transcript::run::TurnEnd;
+
+const QUESTION_TOOL: &str = "AskUserQuestion";
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ClaudeChannel {
+    reader: ClaudeReader,
+    /// The window that was told to be used up, until the turn ends.
+    window: Option<LimitWindow>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct LimitWindow {
+    until: Option<Timestamp>,
+    scope: Option<String>,
+}
+
+impl ClaudeChannel {
+    pub(super) fn new() -> Self {
+        Self { reader: ClaudeReader::new(ClaudeVariant::Claude), window: None }
+    }
+
+    /// Folds a message of the agent; false if it was not understood.
+    pub(super) fn printed(
+        &mut self,
+        message: JsonNode<'_>,
+        bytes: usize,
+        out: &mut ChannelSink<'_>,
+    ) -> bool {
+        match message.get("type").str() {
+            Some("assistant") => return self.said(message, out),
+            Some("user") => return self.returned(message, out),
+            Some("system") => return self.system(message, out),
+            Some("control_request") => return asked(message, bytes, out),
+            Some("control_response") => return responded(message.get("response"), out),
+            Some("control_cancel_request") => {
+                let id = RequestId::read(message.get("request_id"));
+                out.resolve_where(|question| Some(&question.request) == id.as_ref());
+            }
+            Some("keep_alive") => {}
+            Some("rate_limit_event") => {
+                let info = message.get("rate_limit_info");
+                if info.get("status").str() == Some("rejected") {
+                    self.window = Some(window(info));
+                }
+            }
+            Some("result") => self.ended(message, out),
+            _ => return out.items(|items| self.reader.event(message, items)),
+        }
+        true
+    }
+
+    fn system(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+        let subtype = message.get("subtype").str();
+        if let (Some("init" | "status"), Some(mode)) =
+            (subtype, message.get("permissionMode").str())
+        {
+            out.mode(mode);
+        }
+        if subtype == Some("init") {
+            out.working("system/init");
+        }
+        out.items(|items| self.reader.event(message, items)) || subtype == Some("status")
+    }
+
+    fn said(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+        let known = out.items(|items| self.reader.event(message, items));
+        if message.get("error").str() == Some("rate_limit") {
+            let info = message.get("api_error_params").get("rate_limit_info");
+            let told = self.window.take().unwrap_or_else(|| window(info));
+            let text = one_line(&message.get("message").get("content").readable_text());
+            out.limit(UsageLimit { until: told.until, scope: told.scope, text });
+        }
+        known
+    }
+
+    /// A tool returned: a question about its use is over.
+    fn returned(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+        let known = out.items(|items| self.reader.event(message, items));
+        if out.fold.has_open() {
+            for part in message.get("message").get("content").items() {
+                let call = part.get("tool_use_id").str();
+                out.resolve_where(|question| call.is_some() && question.call.as_deref() == call);
+            }
+        }
+        known
+    }
+
+    fn ended(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) {
+        self.window = None;
+        out.items(|items| self.reader.event(message, items));
+        let reason = message.get("terminal_reason").str().unwrap_or_default();
+        let ending = match &out.fold.run.end {
+            TurnEnd::Succeeded => TurnEnding::Completed,
+            _ if reason.starts_with("aborted") => TurnEnding::Interrupted,
+            TurnEnd::Failed(Some(error)) => TurnEnding::Failed { error: error.clone() },
+            _ => TurnEnding::Failed { error: "it does not say why".to_owned() },
+        };
+        out.idle("result", ending);
+        if message.get("queued_turn_count").count().is_some_and(|queued| queued > 0) {
+            out.working("result");
+        }
+    }
+
+    pub(super) fn due(fold: &ChannelFold, plan: &ChannelPlan) -> Option<Vec<u8>> {
+        match fold.hello {
+            StepProgress::Unsaid => {
+                return Some(control(fold, &json!({"subtype": "initialize"})));
+            }
+            StepProgress::Said => return None,
+            StepProgress::Done => {}
+        }
+        match plan.mode_due(fold) {
+            ModeStep::Due(mode) => Some(set_mode(fold, mode)),
+            ModeStep::Asked => None,
+            ModeStep::Settled => plan.prompt_due(fold).map(prompt),
+        }
+    }
+}
+
+/// Folds a message that was written to the agent; false if it was not understood.
+pub(super) fn written(message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+    match message.get("type").str() {
+        Some("user") => {
+            out.prompted(&message.get("message").get("content").readable_text(), "user");
+        }
+        Some("control_request") => {
+            let Some(id) = RequestId::read(message.get("request_id")) else { return false };
+            let request = message.get("request");
+            let subtype = request.get("subtype").str().unwrap_or_default();
+            match subtype {
+                "initialize" => out.fold.hello = StepProgress::Said,
+                "set_permission_mode" => out.asked_for_mode(request.get("mode").str()),
+                _ => {}
+            }
+            out.sent(id, subtype);
+        }
+        Some("control_response") => {
+            let id = RequestId::read(message.get("response").get("request_id"));
+            return id.is_some_and(|id| out.answered(&id));
+        }
+        _ => return false,
+    }
+    true
+}
+
+pub(super) fn say(
+    fold: &ChannelFold,
+    order: &ChannelOrder,
+) -> Result<ChannelMessage, ChannelRefusal> {
+    let bytes = match order {
+        ChannelOrder::Prompt { text } => {
+            fold.ready_for_prompt()?;
+            prompt(text)
+        }
+        ChannelOrder::Interrupt if fold.phase() != ChannelPhase::Working => {
+            return Err(ChannelRefusal::NoTurn);
+        }
+        ChannelOrder::Interrupt => control(fold, &json!({"subtype": "interrupt"})),
+        ChannelOrder::SetMode { mode } => set_mode(fold, mode),
+        ChannelOrder::Answer { request, decision } => {
+            let question = fold.question(request)?;
+            response(request, &answer(question, decision)?)
+        }
+    };
+    Ok(bytes.into())
+}
+
+pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {
+    let error = format!("{} is not supported", refused.message);
+    json_line(&json!({
+        "type": "control_response",
+        "response": {"subtype": "error", "request_id": refused.id.to_json(), "error": error},
+    }))
+}
+
+fn prompt(text: &str) -> Vec<u8> {
+    json_line(&json!({"type": "user", "message": {"role": "user", "content": text}}))
+}
+
+fn set_mode(fold: &ChannelFold, mode: &str) -> Vec<u8> {
+    control(fold, &json!({"subtype": "set_permission_mode", "mode": mode}))
+}
+
+fn control(fold: &ChannelFold, request: &Value) -> Vec<u8> {
+    let id = format!("coven-{}", fold.next_number());
+    json_line(&json!({"type": "control_request", "request_id": id, "request": request}))
+}
+
+fn response(request: &RequestId, response: &Value) -> Vec<u8> {
+    json_line(&json!({
+        "type": "control_response",
+        "response": {
+            "subtype": "success", "request_id": request.to_json(), "response": response,
+        },
+    }))
+}
+
+fn answer(question: &ChannelQuestion, decision: &ChannelDecision) -> Result<Value, ChannelRefusal> {
+    let mut input = question.input.clone();
+    match decision {
+        ChannelDecision::Deny { text } => {
+            let text = text.as_deref().unwrap_or("The user denied this.");
+            return Ok(json!({"behavior": "deny", "message": text}));
+        }
+        ChannelDecision::Approve if question.questions.is_empty() => {}
+        ChannelDecision::Approve => {
+            let question = question.questions[0].text.clone();
+            return Err(ChannelRefusal::MissingAnswer { question });
+        }
+        ChannelDecision::Choose { .. } if question.questions.is_empty() => {
+            let answer = "an answer in words".to_owned();
+            return Err(ChannelRefusal::NotOffered { answer });
+        }
+        ChannelDecision::Choose { answers } => {
+            input["answers"] = Value::Object(chosen(question, answers)?);
+        }
+    }
+    Ok(json!({"behavior": "allow", "updatedInput": input}))
+}
+
+/// Several labels are one text, as Claude Code's own dialog writes them.
+fn chosen(
+    question: &ChannelQuestion,
+    answers: &[QuestionAnswer],
+) -> Result<Map<String, Value>, ChannelRefusal> {
+    let answer = |asked: &AskedQuestion| {
+        let given = answers.iter().find(|answer| answer.question == asked.id);
+        let given = given.filter(|answer| !answer.values.is_empty());
+        given
+            .map(|answer| (asked.id.clone(), answer.values.join(", ").into()))
+            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
+    };
+    question.questions.iter().map(answer).collect()
+}
+
+fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
+    let Some(id) = RequestId::read(message.get("request_id")) else { return false };
+    let request = message.get("request");
+    let subtype = request.get("subtype").str().unwrap_or_default();
+    let tool = request.get("tool_name").str();
+    let (Some(tool), "can_use_tool") = (tool, subtype) else {
+        out.refuse(id, subtype);
+        return false;
+    };
+    let input = request.get("input");
+    let questions = if tool == QUESTION_TOOL { questions(input) } else { Vec::new() };
+    let kind = if questions.is_empty() { AwaitingKind::Approval } else { AwaitingKind::Question };
+    let described = request.get("description").str().filter(|text| !text.is_empty());
+    let first = questions.first().map(|question| question.text.as_str());
+    let text = first.or(described).map_or_else(|| wanted(input), str::to_owned);
+    let command = input.get("command").str().filter(|_| tool == "Bash").map(str::to_owned);
+    let option = |id: &str, label: &str, effect| AnswerOption {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        effect,
+    };
+    out.ask(
+        ChannelQuestion {
+            channel: ChannelKind::ClaudeStdio,
+            request: id,
+            message: subtype.to_owned(),
+            kind,
+            tool: name(tool),
+            input: input.0.cloned().unwrap_or_default(),
+            command,
+            text: one_line(&text),
+            call: short_id(request.get("tool_use_id")),
+            options: vec![
+                option("allow", "Allow", OptionEffect::AllowOnce),
+                option("deny", "Deny", OptionEffect::RejectOnce),
+            ],
+            questions,
+        },
+        bytes,
+    );
+    true
+}
+
+fn questions(input: JsonNode<'_>) -> Vec<AskedQuestion> {
+    let read = |question: JsonNode<'_>| {
+        let text = question.get("question").str()?.to_owned();
+        let labels = question.get("options").items();
+        Some(AskedQuestion {
+            id: text.clone(),
+            text,
+            header: question.get("header").str().map(str::to_owned),
+            choices: labels
+                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
+                .collect(),
+            multiple: question.get("multiSelect").bool() == Some(true),
+            secret: false,
+        })
+    };
+    input.get("questions").items().filter_map(read).collect()
+}
+
+fn responded(response: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
+    let id = RequestId::read(response.get("request_id"));
+    let Some(message) = id.and_then(|id| out.take_sent(&id)) else { return false };
+    let ok = response.get("subtype").str() == Some("success");
+    if !ok {
+        out.failed(&message, &response.get("error").readable_text());
+    }
+    match (message.as_str(), ok) {
+        ("initialize", true) => {
+            out.fold.hello = StepProgress::Done;
+            if let Some(mode) = response.get("response").get("current_permission_mode").str() {
+                out.mode(mode);
+            }
+            out.ready("initialize");
+        }
+        ("initialize", false) => out.give_up(&message),
+        ("set_permission_mode", ok) => out.mode_answered(ok, &message),
+        _ => {}
+    }
+    true
+}
+
+fn window(info: JsonNode<'_>) -> LimitWindow {
+    let seconds = info.get("resetsAt").count();
+    LimitWindow {
+        until: seconds.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000))),
+        scope: info.get("rateLimitType").str().map(name),
+    }
+}

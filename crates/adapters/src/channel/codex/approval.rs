@@ -1,0 +1,267 @@
+//! What Codex asks, and how it is answered.
+
+use coven_model::AwaitingKind;
+use serde_json::{Map, Value, json};
+
+use crate::channel::ChannelKind;
+use crate::channel::order::{ChannelDecision, ChannelRefusal, QuestionAnswer};
+use crate::channel::question::{
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+};
+use crate::transcript::entry::{name, one_line};
+use crate::transcript::json::JsonNode;
+
+const COMMAND: &str = "item/commandExecution/requestApproval";
+const FILE_CHANGE: &str = "item/fileChange/requestApproval";
+const PERMISSIONS: &str = "item/permissions/requestApproval";
+const USER_INPUT: &str = "item/tool/requestUserInput";
+const ELICITATION: &str = "mcpServer/elicitation/request";
+
+/// Fields of a request that say where it belongs and how it may be answered, not what is asked.
+const ENVELOPE: [&str; 6] = [
+    "availableDecisions",
+    "itemId",
+    "proposedExecpolicyAmendment",
+    "startedAtMs",
+    "threadId",
+    "turnId",
+];
+
+/// Reads a request; nothing if it is one that Coven does not answer. `changes` are those of the
+/// file change that it is about, which the request itself leaves out.
+pub(super) fn question(
+    id: &RequestId,
+    method: &str,
+    params: JsonNode<'_>,
+    changes: Option<&Value>,
+) -> Option<ChannelQuestion> {
+    let tool = match method {
+        COMMAND => "shell".to_owned(),
+        FILE_CHANGE => "file_change".to_owned(),
+        PERMISSIONS => "permissions".to_owned(),
+        USER_INPUT => "request_user_input".to_owned(),
+        ELICITATION => name(params.get("serverName").str().unwrap_or("mcp")),
+        _ => return None,
+    };
+    let fields = params.fields().filter(|(field, _)| !ENVELOPE.contains(field));
+    let mut input: Map<String, Value> =
+        fields.filter_map(|(field, value)| Some((field.to_owned(), value.0?.clone()))).collect();
+    if let Some(changes) = changes {
+        input.insert("changes".to_owned(), changes.clone());
+    }
+    let command = params.get("command").str().filter(|_| method == COMMAND).map(unwrapped);
+    let questions = match method {
+        USER_INPUT => params.get("questions").items().filter_map(asked).collect(),
+        ELICITATION => properties(params.get("requestedSchema")),
+        _ => Vec::new(),
+    };
+    let words = [params.get("reason").str(), params.get("message").str(), command.as_deref()];
+    let first = questions.first().map(|question: &AskedQuestion| question.text.as_str());
+    let text = words.into_iter().flatten().chain(first).find(|text| !text.is_empty());
+    let kind = match method {
+        USER_INPUT | ELICITATION => AwaitingKind::Question,
+        _ => AwaitingKind::Approval,
+    };
+    Some(ChannelQuestion {
+        channel: ChannelKind::CodexAppServer,
+        request: id.clone(),
+        message: method.to_owned(),
+        kind,
+        tool,
+        text: one_line(text.unwrap_or(method)),
+        command,
+        input: input.into(),
+        call: short_id(params.get("itemId")),
+        options: options(method, params),
+        questions,
+    })
+}
+
+/// What is offered, and `decline`, which works though it is not.
+fn options(method: &str, params: JsonNode<'_>) -> Vec<AnswerOption> {
+    if matches!(method, USER_INPUT | ELICITATION) {
+        return Vec::new();
+    }
+    let option = |id: &str| AnswerOption {
+        id: id.to_owned(),
+        label: id.to_owned(),
+        effect: match id {
+            "accept" => OptionEffect::AllowOnce,
+            "decline" => OptionEffect::RejectOnce,
+            "cancel" => OptionEffect::Unknown,
+            _ => OptionEffect::Lasting,
+        },
+    };
+    let offered = params.get("availableDecisions");
+    let mut options: Vec<AnswerOption> = if offered.exists() {
+        // An offer with content would change the rules of Codex.
+        offered.items().filter_map(JsonNode::str).map(option).collect()
+    } else {
+        vec![option("accept")]
+    };
+    if options.iter().all(|option| option.id != "decline") {
+        options.push(option("decline"));
+    }
+    options
+}
+
+fn asked(question: JsonNode<'_>) -> Option<AskedQuestion> {
+    let labels = question.get("options").items();
+    Some(AskedQuestion {
+        id: question.get("id").str()?.to_owned(),
+        text: question.get("question").str()?.to_owned(),
+        header: question.get("header").str().map(str::to_owned),
+        choices: labels.filter_map(|choice| Some(choice.get("label").str()?.to_owned())).collect(),
+        multiple: false,
+        secret: question.get("isSecret").bool() == Some(true),
+    })
+}
+
+fn properties(schema: JsonNode<'_>) -> Vec<AskedQuestion> {
+    let read = |(id, property): (&str, JsonNode<'_>)| {
+        let text = property.get("description").str().or(property.get("title").str());
+        AskedQuestion {
+            id: id.to_owned(),
+            text: text.unwrap_or(id).to_owned(),
+            header: None,
+            choices: property
+                .get("enum")
+                .items()
+                .filter_map(JsonNode::str)
+                .map(str::to_owned)
+                .collect(),
+            multiple: false,
+            secret: false,
+        }
+    };
+    schema.get("properties").fields().map(read).collect()
+}
+
+pub(super) fn answer(
+    question: &ChannelQuestion,
+    decision: &ChannelDecision,
+) -> Result<Value, ChannelRefusal> {
+    let method = question.message.as_str();
+    match (method, decision) {
+        (COMMAND | FILE_CHANGE, ChannelDecision::Approve) => {
+            if question.options.iter().all(|option| option.id != "accept") {
+                return Err(ChannelRefusal::NotOffered { answer: "accept".to_owned() });
+            }
+            Ok(json!({"decision": "accept"}))
+        }
+        (COMMAND | FILE_CHANGE, ChannelDecision::Deny { .. }) => Ok(json!({"decision": "decline"})),
+        (PERMISSIONS, ChannelDecision::Approve) => {
+            let permissions = question.input.get("permissions").cloned().unwrap_or_default();
+            Ok(json!({"permissions": permissions, "scope": "turn"}))
+        }
+        (PERMISSIONS, ChannelDecision::Deny { .. }) => {
+            Ok(json!({"permissions": {}, "scope": "turn"}))
+        }
+        (ELICITATION, ChannelDecision::Deny { .. }) => Ok(json!({"action": "decline"})),
+        (ELICITATION, ChannelDecision::Approve) if question.questions.is_empty() => {
+            Ok(json!({"action": "accept", "content": {}}))
+        }
+        (ELICITATION, ChannelDecision::Choose { answers }) => {
+            let text = |values: &[String]| Value::from(values.join(", "));
+            Ok(json!({"action": "accept", "content": chosen(question, answers, text)?}))
+        }
+        (USER_INPUT, ChannelDecision::Deny { .. }) => Ok(json!({"answers": {}})),
+        (USER_INPUT, ChannelDecision::Choose { answers }) => {
+            let list = |values: &[String]| json!({ "answers": values });
+            Ok(json!({"answers": chosen(question, answers, list)?}))
+        }
+        (_, ChannelDecision::Approve) => {
+            let asked = question.questions.first().map_or(&question.text, |asked| &asked.text);
+            Err(ChannelRefusal::MissingAnswer { question: asked.clone() })
+        }
+        (_, ChannelDecision::Choose { .. }) => {
+            Err(ChannelRefusal::NotOffered { answer: "an answer in words".to_owned() })
+        }
+        (_, ChannelDecision::Deny { .. }) => {
+            Err(ChannelRefusal::NotOffered { answer: "a denial".to_owned() })
+        }
+    }
+}
+
+fn chosen(
+    question: &ChannelQuestion,
+    answers: &[QuestionAnswer],
+    value: impl Fn(&[String]) -> Value,
+) -> Result<Map<String, Value>, ChannelRefusal> {
+    let answer = |asked: &AskedQuestion| {
+        let given = answers.iter().find(|answer| answer.question == asked.id);
+        given
+            .map(|answer| (asked.id.clone(), value(&answer.values)))
+            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
+    };
+    question.questions.iter().map(answer).collect()
+}
+
+/// The script in `bash -lc 'script'`, which is how Codex runs every command; anything else as it
+/// is. What Codex itself says the command means (`commandActions`) leaves out parts of a pipe.
+fn unwrapped(command: &str) -> String {
+    let mut parts = command.splitn(3, ' ');
+    let (shell, flag, script) = (parts.next(), parts.next(), parts.next());
+    let is_shell =
+        |shell: &str| matches!(shell.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash"));
+    let script = script.filter(|_| {
+        shell.is_some_and(is_shell) && flag.is_some_and(|flag| matches!(flag, "-lc" | "-c"))
+    });
+    script.and_then(unquoted).unwrap_or_else(|| command.to_owned())
+}
+
+/// The text of one word of a shell; nothing if it is not exactly one word, or if a shell would
+/// change it.
+fn unquoted(word: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut quote = None;
+    let mut letters = word.chars();
+    while let Some(letter) = letters.next() {
+        match (quote, letter) {
+            (None, '\'' | '"') => quote = Some(letter),
+            (Some(open), letter) if letter == open => quote = None,
+            (Some('\''), letter) => text.push(letter),
+            (Some(_), '$' | '`') => return None,
+            (Some(_), '\\') => match letters.next()? {
+                escaped @ ('$' | '`' | '"' | '\\') => text.push(escaped),
+                other => text.extend(['\\', other]),
+            },
+            (Some(_), letter) => text.push(letter),
+            (None, '\\') => text.push(letters.next()?),
+            (None, letter) if letter.is_alphanumeric() || "-_./:=@%+,".contains(letter) => {
+                text.push(letter);
+            }
+            (None, _) => return None,
+        }
+    }
+    quote.is_none().then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unwrapped;
+
+    #[test]
+    fn the_command_is_what_the_shell_is_given_and_only_if_that_is_certain() {
+        for (command, expected) in [
+            ("/bin/bash -lc 'touch a && echo b'", "touch a && echo b"),
+            ("bash -lc ls", "ls"),
+            (r#"/bin/zsh -lc "echo 'it'""#, "echo 'it'"),
+            (r"/bin/sh -c 'a'\''b'", "a'b"),
+            (r#"bash -lc "echo \"x\" \$HOME""#, "echo \"x\" $HOME"),
+        ] {
+            assert_eq!(unwrapped(command), expected);
+        }
+        for kept in [
+            "ls -l",
+            "bash -lc 'a' b",
+            "bash -lc \"echo $HOME\"",
+            "bash -lc 'open",
+            "bash -lc a;b",
+            "python -c 'x'",
+            "bash",
+        ] {
+            assert_eq!(unwrapped(kept), kept);
+        }
+    }
+}

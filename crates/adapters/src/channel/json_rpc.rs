@@ -1,0 +1,96 @@
+//! JSON-RPC in lines, as Codex and ACP speak it. Codex leaves out `jsonrpc`.
+
+use serde_json::{Value, json};
+
+use super::question::RequestId;
+use crate::transcript::json::JsonNode;
+
+/// The code for a method that is not known.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+
+/// One message.
+pub(super) enum RpcMessage<'a> {
+    Request {
+        id: RequestId,
+        method: &'a str,
+        params: JsonNode<'a>,
+    },
+    Notification {
+        method: &'a str,
+        params: JsonNode<'a>,
+    },
+    Result {
+        id: RequestId,
+        result: JsonNode<'a>,
+    },
+    Error {
+        id: RequestId,
+        error: JsonNode<'a>,
+    },
+    /// Not a message of the protocol.
+    Other,
+}
+
+impl<'a> RpcMessage<'a> {
+    pub(super) fn read(message: JsonNode<'a>) -> Self {
+        let id = message.get("id");
+        let params = message.get("params");
+        match (message.get("method").str(), RequestId::read(id)) {
+            (Some(method), Some(id)) => Self::Request { id, method, params },
+            (Some(method), None) if !id.exists() => Self::Notification { method, params },
+            (None, Some(id)) if message.get("error").exists() => {
+                Self::Error { id, error: message.get("error") }
+            }
+            // A result may be null, but it has to be there.
+            (None, Some(id)) if message.get("result").0.is_some() => {
+                Self::Result { id, result: message.get("result") }
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// How messages are written.
+#[derive(Clone, Copy)]
+pub(super) enum RpcDialect {
+    /// With `"jsonrpc": "2.0"`.
+    Standard,
+    /// Without.
+    Bare,
+}
+
+impl RpcDialect {
+    pub(super) fn request(self, id: u64, method: &str, params: &Value) -> Vec<u8> {
+        self.line(json!({"id": id, "method": method, "params": params}))
+    }
+
+    pub(super) fn notification(self, method: &str, params: Option<&Value>) -> Vec<u8> {
+        match params {
+            Some(params) => self.line(json!({"method": method, "params": params})),
+            None => self.line(json!({"method": method})),
+        }
+    }
+
+    pub(super) fn result(self, id: &RequestId, result: &Value) -> Vec<u8> {
+        self.line(json!({"id": id.to_json(), "result": result}))
+    }
+
+    pub(super) fn error(self, id: &RequestId, text: &str) -> Vec<u8> {
+        let error = json!({"code": METHOD_NOT_FOUND, "message": text});
+        self.line(json!({"id": id.to_json(), "error": error}))
+    }
+
+    fn line(self, mut message: Value) -> Vec<u8> {
+        if matches!(self, Self::Standard) {
+            message["jsonrpc"] = "2.0".into();
+        }
+        json_line(&message)
+    }
+}
+
+/// A value as one line.
+pub(super) fn json_line(value: &Value) -> Vec<u8> {
+    let mut line = value.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}

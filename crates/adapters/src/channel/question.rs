@@ -1,0 +1,233 @@
+//! What an agent asks over a channel, whole and exact.
+
+use std::fmt;
+
+use coven_model::{AskedAction, AwaitingKind, ContentDigest};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ChannelKind;
+use crate::transcript::json::JsonNode;
+
+/// Longest id that is accepted. No CLI uses more than 64 characters.
+const MAX_ID_BYTES: usize = 256;
+
+/// The id of something that is remembered. Ids come from outside, and what is remembered is
+/// bounded.
+pub(super) fn short_id(node: JsonNode<'_>) -> Option<String> {
+    node.str().filter(|id| id.len() <= MAX_ID_BYTES).map(str::to_owned)
+}
+
+/// The id that the asking side gave a request. A number and the same digits as text are two ids.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RequestId {
+    Number(i64),
+    Text(String),
+}
+
+impl RequestId {
+    pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
+        match node.0? {
+            Value::Number(number) => number.as_i64().map(Self::Number),
+            _ => short_id(node).map(Self::Text),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Number(number) => (*number).into(),
+            Self::Text(text) => text.clone().into(),
+        }
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(formatter),
+            Self::Text(text) => text.fmt(formatter),
+        }
+    }
+}
+
+/// Something an agent waits for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChannelQuestion {
+    pub channel: ChannelKind,
+    pub request: RequestId,
+    /// The method or subtype of the message that asks.
+    pub message: String,
+    /// [`AwaitingKind::Approval`], or [`AwaitingKind::Question`] where an answer has content.
+    pub kind: AwaitingKind,
+    /// The tool, as the agent calls it.
+    pub tool: String,
+    /// What the tool is given: whole, however much it is.
+    pub input: Value,
+    /// The exact command, where the question is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What is asked, in the agent's words. One line.
+    pub text: String,
+    /// Which call of a tool it is about, where told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// The answers that the agent offers, in its order. Those that would make the agent stop
+    /// asking are among them and are refused as answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<AnswerOption>,
+    /// The questions to be answered in words or by choice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<AskedQuestion>,
+}
+
+/// An answer that the agent offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerOption {
+    pub id: String,
+    pub label: String,
+    pub effect: OptionEffect,
+}
+
+/// What choosing an option does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptionEffect {
+    AllowOnce,
+    RejectOnce,
+    /// It changes what the agent asks about later: it would decide about questions that no
+    /// person and no rule has seen.
+    Lasting,
+    Unknown,
+}
+
+/// One question among those of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedQuestion {
+    /// The key under which the answer is given.
+    pub id: String,
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// The labels to choose from; none if the answer is free text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<String>,
+    /// Whether more than one may be chosen.
+    #[serde(default)]
+    pub multiple: bool,
+    /// Whether the answer must not be recorded.
+    #[serde(default)]
+    pub secret: bool,
+}
+
+impl ChannelQuestion {
+    /// Binds an answer to exactly this question: SHA-256 of the channel, the request id, the tool
+    /// and the canonical JSON of its input.
+    pub fn digest(&self) -> ContentDigest {
+        let request = self.request.to_json().to_string();
+        let input = canonical_json(&self.input);
+        ContentDigest::of_question(self.channel.as_str(), [request.as_str(), &self.tool, &input], 1)
+    }
+
+    /// What the agent wants to do, as rules see it.
+    pub fn action(&self) -> AskedAction {
+        AskedAction {
+            tool: Some(self.tool.clone()),
+            command: self.command.clone(),
+            secret: self.questions.iter().any(|question| question.secret),
+            ..AskedAction::default()
+        }
+    }
+}
+
+/// JSON with the keys of every object in order, so that two ways to write one value are equal.
+pub fn canonical_json(value: &Value) -> String {
+    let mut text = String::new();
+    write_canonical(value, &mut text);
+    text
+}
+
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_unstable_by_key(|(name, _)| *name);
+            text.push('{');
+            for (at, (name, value)) in fields.into_iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push(':');
+                write_canonical(value, text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                write_canonical(item, text);
+            }
+            text.push(']');
+        }
+        simple => text.push_str(&simple.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question() -> ChannelQuestion {
+        ChannelQuestion {
+            channel: ChannelKind::Acp,
+            request: RequestId::Number(0),
+            message: "session/request_permission".to_owned(),
+            kind: AwaitingKind::Approval,
+            tool: "execute".to_owned(),
+            input: json!({"command": "ls", "args": {"b": 1, "a": [true, null]}}),
+            command: None,
+            text: String::new(),
+            call: None,
+            options: Vec::new(),
+            questions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_digest_is_of_what_is_asked_and_not_of_how_it_is_written() {
+        let one = question();
+        let mut same = question();
+        same.input =
+            serde_json::from_str(r#"{ "args" : {"a":[true,null], "b":1}, "command" : "\u006cs" }"#)
+                .unwrap();
+        same.text = "other words for it".to_owned();
+        assert_eq!(one.digest(), same.digest());
+        let change: [fn(&mut ChannelQuestion); 5] = [
+            |question| question.channel = ChannelKind::CodexAppServer,
+            |question| question.request = RequestId::Number(1),
+            |question| question.request = RequestId::Text("0".to_owned()),
+            |question| question.tool.push('x'),
+            |question| question.input["command"] = "ls ".into(),
+        ];
+        for change in change {
+            let mut other = question();
+            change(&mut other);
+            assert_ne!(one.digest(), other.digest());
+        }
+    }
+
+    #[test]
+    fn canonical_json_has_its_keys_in_order_at_every_depth() {
+        let value = json!({"b": [{"z": 1, "y": "\"\n"}], "a": {}, "": 1.5});
+        assert_eq!(canonical_json(&value), r#"{"":1.5,"a":{},"b":[{"y":"\"\n","z":1}]}"#);
+    }
+}

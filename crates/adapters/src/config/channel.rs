@@ -1,0 +1,76 @@
+//! The agent's own protocol, where it has one.
+
+use std::collections::BTreeMap;
+
+use coven_model::PermissionLevel;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{EnvConfig, ModeConfig, PermissionGrant, PromptPosition, StdinSource};
+use crate::channel::{ChannelKind, ChannelOptions};
+use crate::version::ProgramVersion;
+
+/// The program's own protocol over its standard input and output, and how it is started for that.
+/// A headless task speaks it when it asks before it acts (`permissions: ask`), has inputs after its
+/// prompt, or wants it (`channel: true`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ChannelConfig {
+    /// The protocol: `claude-stdio`, `codex-app-server` or `acp`.
+    pub kind: ChannelKind,
+    /// The first version of the program that speaks it; every version if missing. Older ones are
+    /// started as without a channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Arguments that come first, in place of those of the headless mode.
+    #[serde(default)]
+    pub base_args: Vec<String>,
+    /// Arguments by permission level, where the channel has its own. Only these are added.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub permissions: BTreeMap<PermissionLevel, PermissionGrant>,
+    /// Arguments that continue an earlier conversation. Without them it is continued by a message,
+    /// where the protocol has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Vec<String>>,
+    /// The mode that the program is put into by a message, by permission level and by the program's
+    /// own name for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mode: BTreeMap<PermissionLevel, String>,
+    /// The ids of the options that mean yes and no, where the program offers several.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub options: ChannelOptions,
+    /// Whether every headless task speaks it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
+    /// Changes to the environment of such a process.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub env: EnvConfig,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl ChannelConfig {
+    /// Whether a version of the program speaks it; nothing stands for the newest one.
+    pub fn is_known_to(&self, version: Option<&ProgramVersion>) -> bool {
+        let since = self.since.as_deref().and_then(|since| since.parse::<ProgramVersion>().ok());
+        match (since, version) {
+            (Some(since), Some(version)) => *version >= since,
+            _ => true,
+        }
+    }
+
+    /// How the program is started for it.
+    pub(crate) fn launch_mode(&self) -> ModeConfig {
+        ModeConfig {
+            base_args: self.base_args.clone(),
+            prompt_position: PromptPosition::Channel,
+            permissions: self.permissions.clone(),
+            resume: self.resume.clone(),
+            stdin: StdinSource::Pipe,
+            env: self.env.clone(),
+            ..ModeConfig::default()
+        }
+    }
+}

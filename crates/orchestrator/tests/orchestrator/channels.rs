@@ -1,0 +1,133 @@
+//! Agents without a terminal that are spoken to in their own protocol: they ask, are answered, take
+//! messages, and go on after the process that followed them is gone.
+
+use coven_model::event::{InterventionDecision, SessionEvent};
+use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
+use serde_json::json;
+
+use coven_orchestrator::Orchestrator;
+
+use crate::support::{Base, decide, end, fact, intervention, nothing_left};
+
+/// Opens a folder whose user has an adapter with a channel: the demo agent by ACP.
+async fn open(base: &Base) -> Orchestrator {
+    let folder = base.path().join("config/adapters/talker");
+    std::fs::create_dir_all(&folder).unwrap();
+    let levels =
+        ["read-only", "ask", "edits", "all"].map(|level| (level, ["--permissions", level]));
+    let config = json!({
+        "schemaVersion": 1,
+        "command": "coven",
+        "modes": {"headless": {"baseArgs": ["demo-agent", "--headless"], "transcript": "text"}},
+        "permissions": std::collections::BTreeMap::from(levels),
+        "channel": {
+            "kind": "acp",
+            "baseArgs": ["demo-agent", "--acp"],
+            "permissions": std::collections::BTreeMap::from(levels),
+        },
+    });
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    let mut options = base.options();
+    options.config_dir = Some(base.path().join("config"));
+    Orchestrator::open(options).await.unwrap()
+}
+
+fn asking(prompt: &str) -> String {
+    format!(
+        "name: asks\ndescription: Asks without a terminal.\nsteps:\n  - {{name: work, type: agent, \
+         adapter: talker, mode: headless, permissions: ask, prompt: \"{prompt}\", output: said}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_headless_agent_asks_before_it_acts_and_its_answer_is_the_output() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("approve echo yes >> log.txt; approve echo no >> log.txt; say all done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let channel = fact(&mut events, "its channel", |event| match event {
+        SessionEvent::TaskChannel { channel, .. } => Some(channel.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(channel, "acp");
+    let first = intervention(&mut events).await;
+    assert_eq!(first.kind, InterventionKind::Approval);
+    assert_eq!(first.command.as_deref(), Some("echo yes >> log.txt"));
+    assert_eq!(first.tool.as_deref(), Some("shell"));
+    decide(&orchestrator, &first, InterventionChoice::Approve).await;
+    let second = intervention(&mut events).await;
+    assert_ne!(second.digest, first.digest);
+    decide(&orchestrator, &second, InterventionChoice::Deny).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(view.variables["said"].as_str().unwrap().contains("all done"), "{:?}", view.variables);
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "yes\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_is_open_when_the_daemon_goes_is_answered_by_the_next_one() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("approve echo once >> log.txt; say done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    orchestrator.close().await;
+    let orchestrator = open(&base).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "once\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_without_a_terminal_is_told_its_inputs_one_after_another() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let work = json!({
+        "id": "work", "adapter": "talker", "executionMode": "headless", "permissions": "all",
+        "prompt": "disobey echo one >> log.txt",
+        "pendingInputs": ["disobey echo two >> log.txt", "disobey echo three >> log.txt; say end"],
+    });
+    let text = json!({"id": "told", "stages": [{"id": "s", "tasks": [work]}]}).to_string();
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let log = std::fs::read_to_string(base.path().join("log.txt")).unwrap();
+    assert_eq!(log, "one\ntwo\nthree\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_denial_with_words_is_told_to_the_agent() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("approve echo no >> log.txt; say done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    let deny = InterventionDecision::new(InterventionChoice::Deny, "a test")
+        .with_text("disobey echo instead >> log.txt");
+    orchestrator.answer(&asked.id, deny, asked.digest.clone()).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    // The protocol has no words for a denial, so they are the next prompt.
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "instead\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_whose_turn_fails_fails_its_step_with_its_words() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&asking("fail no more tokens"))).await;
+    let id = id.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Failed);
+    assert!(format!("{:?}", view.errors).contains("no more tokens"), "{:#?}", view.errors);
+    nothing_left(&id, &view);
+}

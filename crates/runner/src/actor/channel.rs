@@ -1,0 +1,384 @@
+//! An agent that is spoken to in its own protocol: what it says is told, what it is owed is written.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use coven_adapters::channel::{
+    ChannelCodec, ChannelDirection, ChannelEvent, ChannelOrder, ChannelPhase, ChannelPlan,
+    ChannelQuestion, TurnEnding, TurnOutcome,
+};
+use coven_adapters::transcript::TranscriptItem;
+use coven_model::{
+    AgentState, AgentVerdict, EvidenceSource, JobOutcome, ProcessEnding, VerdictEvidence,
+};
+use coven_runtime::domain::PaneStream;
+
+use super::handle::{AnswerReply, DeliveryReply};
+use super::reader::AgentReader;
+use super::{OutputReading, RunnerActor};
+use crate::answer::{AnswerError, GivenAnswer};
+use crate::channel::{asked, decision};
+use crate::delivery::{DeliveryError, Message, answers};
+use crate::event::{RunnerEvent, ShownState};
+use crate::mark;
+use crate::outcome::OutcomeCause;
+use crate::task::OkCodes;
+
+/// How long an agent may take to agree to a conversation before a person hears of it.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a process may live on that has closed its output.
+const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How much of what was printed on standard error is kept for the reason of a failure.
+const MAX_COMPLAINT_BYTES: usize = 2048;
+
+/// An agent's protocol, and what is under way in it.
+pub(crate) struct ChannelReader {
+    codec: ChannelCodec,
+    plan: ChannelPlan,
+    /// Messages that wait until the agent is idle.
+    waiting: VecDeque<(Message, DeliveryReply)>,
+    /// What the agent asks and has been told of.
+    told: Vec<ChannelQuestion>,
+    /// How its last turn ended.
+    last: Option<TurnOutcome>,
+    /// Why it cannot go on.
+    failure: Option<String>,
+    /// The end of what it printed on standard error.
+    complaint: String,
+    /// Since when it has closed its output without ending.
+    closed: Option<Duration>,
+    is_late: bool,
+}
+
+impl ChannelReader {
+    pub(crate) fn new(codec: ChannelCodec, plan: ChannelPlan) -> Self {
+        Self {
+            codec,
+            plan,
+            waiting: VecDeque::new(),
+            told: Vec::new(),
+            last: None,
+            failure: None,
+            complaint: String::new(),
+            closed: None,
+            is_late: false,
+        }
+    }
+
+    /// Takes in what was said before this process followed the agent. Nothing of it is told.
+    pub(crate) fn replay(&mut self, direction: ChannelDirection, bytes: &[u8]) {
+        for event in self.feed(direction, bytes) {
+            match event {
+                ChannelEvent::Working => self.last = None,
+                ChannelEvent::Idle(outcome) => self.ended_turn(outcome),
+                ChannelEvent::Failed { error, .. } => self.failure = Some(error),
+                _ => {}
+            }
+        }
+    }
+
+    fn feed(&mut self, direction: ChannelDirection, bytes: &[u8]) -> Vec<ChannelEvent> {
+        let mut events = Vec::new();
+        self.codec.feed(direction, bytes, &mut |event| events.push(event));
+        events
+    }
+
+    fn ended_turn(&mut self, outcome: TurnOutcome) {
+        if let TurnEnding::Failed { error } = &outcome.ending {
+            self.failure = Some(error.clone());
+        }
+        self.last = Some(outcome);
+    }
+
+    /// What the agent said at the end of its last turn.
+    fn answer(&self) -> Option<String> {
+        Some(self.last.as_ref()?.output.as_ref()?.text.clone())
+    }
+
+    pub(super) fn verdict(&self) -> AgentVerdict {
+        let state = self.codec.state();
+        let open = self.codec.open().next();
+        let kind = open.map(|question| question.kind);
+        let text = open.map_or_else(String::new, |question| question.text.clone());
+        AgentVerdict {
+            state: match state.phase {
+                ChannelPhase::Starting => AgentState::Starting,
+                ChannelPhase::Working => AgentState::Working,
+                ChannelPhase::Awaiting => AgentState::Awaiting,
+                ChannelPhase::Idle => AgentState::Idle,
+                ChannelPhase::Failed => AgentState::Error,
+            },
+            kind,
+            evidence: VerdictEvidence {
+                source: EvidenceSource::Channel,
+                rule: state.message,
+                region: state.request.map_or_else(String::new, |request| request.to_string()),
+                text,
+                since: 0,
+                conflicts: Vec::new(),
+            },
+            digest: open.map(ChannelQuestion::digest),
+            retry: None,
+        }
+    }
+
+    fn complain(&mut self, bytes: &[u8]) {
+        self.complaint.push_str(&String::from_utf8_lossy(bytes));
+        let surplus = self.complaint.len().saturating_sub(MAX_COMPLAINT_BYTES);
+        let cut = (surplus..=self.complaint.len()).find(|at| self.complaint.is_char_boundary(*at));
+        self.complaint.drain(..cut.unwrap_or(0));
+    }
+
+    /// The outcome of a process that has ended.
+    pub(crate) fn into_outcome(mut self, ending: ProcessEnding, ok: &OkCodes) -> JobOutcome {
+        self.codec.finish(&mut |_| {});
+        let output = self.answer();
+        let session = self.codec.session().map(str::to_owned);
+        let accepted = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
+        let completed = self.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
+        let good = accepted && completed && self.failure.is_none();
+        let reason = match (self.failure, last_line(&self.complaint)) {
+            (Some(failure), _) => failure,
+            (None, _) if good => ending.to_string(),
+            (None, Some(line)) => format!("{ending} before its turn was over: {line}"),
+            (None, None) => format!("{ending} before its turn was over"),
+        };
+        JobOutcome { output, agent_session: session, ..JobOutcome::new(good, ending, reason) }
+    }
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().rev().map(str::trim).find(|line| !line.is_empty())
+}
+
+impl RunnerActor {
+    /// Takes output of an agent with a protocol in.
+    pub(super) fn hear(&mut self, stream: PaneStream, bytes: &[u8]) {
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        if stream == PaneStream::Error {
+            return channel.complain(bytes);
+        }
+        let events = channel.feed(ChannelDirection::Out, bytes);
+        self.heard(events);
+        self.speak();
+    }
+
+    /// Tells what was said, in either direction.
+    fn heard(&mut self, events: Vec<ChannelEvent>) {
+        for event in events {
+            let AgentReader::Channel(channel) = &mut self.reader else { return };
+            match event {
+                ChannelEvent::Session { id, model } => {
+                    self.session = Some(id.clone());
+                    self.told_item(TranscriptItem::Session { id, model });
+                }
+                ChannelEvent::Working => {
+                    channel.last = None;
+                    self.report_channel();
+                }
+                ChannelEvent::Idle(outcome) => {
+                    let is_completed = outcome.ending == TurnEnding::Completed;
+                    channel.ended_turn(outcome);
+                    self.report_channel();
+                    if is_completed {
+                        self.tell(RunnerEvent::TurnEnded { error: false });
+                    }
+                }
+                ChannelEvent::Asks(question) => {
+                    let told = asked(&question, &self.redactor);
+                    channel.told.push(*question);
+                    self.report_channel();
+                    self.tell(RunnerEvent::Awaiting(told));
+                }
+                ChannelEvent::Resolved { request, .. } => {
+                    let place = channel.told.iter().position(|told| told.request == request);
+                    let digest = place.map(|place| channel.told.remove(place).digest());
+                    self.report_channel();
+                    if let Some(digest) = digest {
+                        self.tell(RunnerEvent::NoLongerAwaiting(digest));
+                    }
+                }
+                ChannelEvent::Usage { usage, cumulative } => {
+                    self.told_item(TranscriptItem::Usage { usage, cumulative });
+                }
+                ChannelEvent::Limit(limit) => {
+                    self.told_item(TranscriptItem::Warning { message: limit.text });
+                }
+                ChannelEvent::Failed { message, error } => {
+                    channel.failure = Some(format!("{message}: {error}"));
+                    self.told_item(TranscriptItem::Error { message: error, fatal: true });
+                }
+                ChannelEvent::Item { item } => self.told_item(item),
+                ChannelEvent::Unknown { line, .. } => {
+                    self.told_item(TranscriptItem::Unknown { line });
+                }
+                ChannelEvent::Mode { .. } | ChannelEvent::Replayed { .. } => {}
+            }
+        }
+    }
+
+    fn told_item(&self, item: TranscriptItem) {
+        // The id of the conversation is known from the event itself.
+        drop(self.published.tell_entries(vec![item]));
+    }
+
+    /// Publishes what the agent does, if that changed.
+    fn report_channel(&mut self) {
+        let AgentReader::Channel(channel) = &self.reader else { return };
+        let verdict = channel.verdict();
+        let known = self.published.verdict.borrow().clone();
+        if (known.state, known.kind, &known.digest)
+            != (verdict.state, verdict.kind, &verdict.digest)
+        {
+            self.published.set_verdict(verdict, Some(mark::now()));
+        }
+    }
+
+    /// Writes what is due, and the messages that the agent can take.
+    pub(crate) fn speak(&mut self) {
+        loop {
+            let AgentReader::Channel(channel) = &mut self.reader else { return };
+            if let Some(bytes) = channel.codec.due(&channel.plan) {
+                self.say(&bytes);
+                continue;
+            }
+            let Some((message, _)) = channel.waiting.front() else { break };
+            let order = ChannelOrder::Prompt { text: message.text.clone() };
+            let Ok(said) = channel.codec.say(&order) else { break };
+            let Some((message, reply)) = channel.waiting.pop_front() else { break };
+            if let Some(name) = &message.name {
+                drop(self.pane.mark(&name.submits()));
+            }
+            self.say(&said.bytes);
+            reply.end(Ok(()));
+        }
+        self.end_failed();
+    }
+
+    /// Writes a message of the protocol, which counts from then on.
+    fn say(&mut self, bytes: &[u8]) {
+        self.write(bytes);
+        self.flush();
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        let events = channel.feed(ChannelDirection::In, bytes);
+        self.heard(events);
+    }
+
+    /// Ends an agent that cannot go on: its turn failed, or it refused the conversation.
+    fn end_failed(&mut self) {
+        let AgentReader::Channel(channel) = &self.reader else { return };
+        let Some(failure) = channel.failure.clone() else { return };
+        let outcome = JobOutcome {
+            agent_session: self.session.clone(),
+            output: channel.answer(),
+            ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
+        };
+        self.stop(OutcomeCause::Completed(Box::new(outcome)));
+    }
+
+    /// Queues a message until the agent is idle.
+    pub(super) fn tell_agent(&mut self, message: Message, reply: DeliveryReply) {
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        if channel.failure.is_some() {
+            return reply.end(Err(DeliveryError::Ended));
+        }
+        channel.waiting.push_back((message, reply));
+        self.speak();
+    }
+
+    /// Gives an answer to the question that it is for.
+    pub(super) fn reply_to_agent(&mut self, answer: &GivenAnswer, reply: AnswerReply) {
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        let open = channel.codec.open().find(|question| question.digest() == answer.digest);
+        let Some(question) = open else {
+            // An answer that another process wrote before it died was given.
+            let given = answer.typed > 0;
+            return reply.end(if given { Ok(()) } else { Err(AnswerError::Stale) });
+        };
+        let said = decision(question, &answer.action).and_then(|decision| {
+            let order = ChannelOrder::Answer { request: question.request.clone(), decision };
+            channel.codec.say(&order).map_err(|refusal| AnswerError::Refused(refusal.to_string()))
+        });
+        let said = match said {
+            Ok(said) => said,
+            Err(error) => return reply.end(Err(error)),
+        };
+        if let Some(name) = &answer.name {
+            drop(self.pane.mark(&answers(name)));
+        }
+        self.say(&said.bytes);
+        if let Some(text) = said.next_prompt {
+            self.say_next(text);
+        }
+        reply.end(Ok(()));
+        self.speak();
+    }
+
+    /// Says at the end of the turn what could not be said with an answer.
+    fn say_next(&mut self, text: String) {
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        let (message, reply) = (Message::new(text), DeliveryReply::nobody());
+        channel.waiting.push_front((message, reply));
+    }
+
+    /// Ends the turn that runs.
+    pub(super) fn interrupt_agent(&mut self) {
+        let AgentReader::Channel(channel) = &self.reader else { return };
+        // An agent without a turn has nothing to be interrupted in.
+        if let Ok(said) = channel.codec.say(&ChannelOrder::Interrupt) {
+            self.say(&said.bytes);
+            self.speak();
+        }
+    }
+
+    /// What the agent does, for somebody who has to be told again.
+    pub(super) fn shown_by_channel(&self) -> Option<ShownState> {
+        let AgentReader::Channel(channel) = &self.reader else { return None };
+        if let Some(question) = channel.codec.open().next() {
+            return Some(ShownState::Asks(Box::new(asked(question, &self.redactor))));
+        }
+        let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
+        let completed =
+            channel.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
+        Some(if is_idle { ShownState::Rests { worked: completed } } else { ShownState::Other })
+    }
+
+    pub(super) fn channel_answer(&self) -> Option<String> {
+        let AgentReader::Channel(channel) = &self.reader else { return None };
+        channel.answer()
+    }
+
+    /// Does what is due by the clock: a person hears of an agent that does not begin, and one that
+    /// has closed its output is ended.
+    pub(super) fn watch_channel(&mut self) {
+        let (now, reading) = (self.now(), self.reading);
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
+        if is_starting && !channel.is_late && now >= START_TIMEOUT {
+            channel.is_late = true;
+            let state = channel.codec.state();
+            let line = format!("the agent has not agreed to a conversation ({})", state.message);
+            let complaint = last_line(&channel.complaint).map(str::to_owned);
+            self.tell(RunnerEvent::Unexplained(
+                [Some(line), complaint].into_iter().flatten().collect(),
+            ));
+        } else if reading == OutputReading::Ended && self.pane.is_alive() {
+            let since = *channel.closed.get_or_insert(now);
+            if now >= since + CLOSED_TIMEOUT && channel.failure.is_none() {
+                channel.failure = Some("the agent closed its output and did not end".to_owned());
+                self.end_failed();
+            }
+        }
+    }
+
+    pub(super) fn channel_deadline(&self) -> Option<Duration> {
+        let AgentReader::Channel(channel) = &self.reader else { return None };
+        let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
+        let start = (is_starting && !channel.is_late).then_some(START_TIMEOUT);
+        let closed = channel.closed.map(|since| since + CLOSED_TIMEOUT);
+        let closed = closed.filter(|_| channel.failure.is_none());
+        [start, closed].into_iter().flatten().min()
+    }
+}

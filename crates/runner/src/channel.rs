@@ -1,0 +1,262 @@
+//! Agents that are spoken to in their own protocol: how one is started, found again, and what its
+//! questions and answers are for everybody else.
+
+use std::io;
+use std::path::Path;
+
+use coven_adapters::channel::{
+    ChannelCodec, ChannelDecision, ChannelDirection, ChannelKind, ChannelOptions, ChannelPlan,
+    ChannelQuestion, QuestionAnswer,
+};
+use coven_adapters::launch::ChannelLaunch;
+use coven_folder::{Durability, OpenFolder, read_plain_file};
+use coven_model::{AwaitingKind, InterventionChoice, JobOutcome, MenuEntry, TokenUsage};
+use coven_runtime::domain::ExitStatus;
+use coven_tape::{TapeEvent, TapeReader, TapeStream};
+use serde::{Deserialize, Serialize};
+
+use crate::actor::ChannelReader;
+use crate::answer::{AnswerAction, AnswerError};
+use crate::event::ScreenQuestion;
+use crate::outcome;
+use crate::redact::Redactor;
+use crate::task::{AgentTask, OkCodes, TaskPlace};
+
+/// The file of an attempt that says which protocol its process speaks.
+const CHANNEL_FILE: &str = "channel.json";
+
+/// More than any prompt is long.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The mode of the folder of an attempt: for its owner alone.
+const PRIVATE_MODE: u32 = 0o700;
+
+/// How many lines of what a tool is given a person is shown.
+const MAX_INPUT_LINES: usize = 200;
+
+/// The protocol of a process, and what it is told without anybody deciding.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChannelSetup {
+    kind: ChannelKind,
+    options: ChannelOptions,
+    cwd: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resume: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+    previous: TokenUsage,
+}
+
+impl ChannelSetup {
+    pub(crate) fn new(
+        launch: &ChannelLaunch,
+        task: &AgentTask,
+        place: &TaskPlace,
+        previous: TokenUsage,
+    ) -> Self {
+        Self {
+            kind: launch.kind,
+            options: launch.options.clone(),
+            cwd: place.cwd.display().to_string(),
+            resume: launch.resume.clone(),
+            mode: launch.mode.clone(),
+            model: launch.model.clone(),
+            prompt: task.prompt.clone(),
+            previous,
+        }
+    }
+
+    /// Leaves it for the next process that follows the agent.
+    pub(crate) fn save(&self, folder: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self).map_err(io::Error::other)?;
+        let folder = OpenFolder::make_without_links(folder, PRIVATE_MODE)?;
+        folder.replace(CHANNEL_FILE, &text, Durability::Cache).map_err(io::Error::from)
+    }
+
+    fn load(folder: &Path) -> Option<Self> {
+        let text = read_plain_file(&folder.join(CHANNEL_FILE), MAX_FILE_BYTES).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    pub(crate) fn kind(&self) -> ChannelKind {
+        self.kind
+    }
+
+    pub(crate) fn reader(self) -> ChannelReader {
+        let codec = ChannelCodec::new(self.kind, self.options).resumed_from(self.previous);
+        let plan = ChannelPlan {
+            cwd: Some(self.cwd),
+            resume: self.resume,
+            mode: self.mode,
+            model: self.model,
+            prompts: self.prompt.into_iter().collect(),
+            client_version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        ChannelReader::new(codec, plan)
+    }
+}
+
+/// An agent that was started with a protocol, with everything that was said until now.
+pub struct FoundChannel {
+    pub(crate) reader: ChannelReader,
+    /// How much of its output is known; its pane must go on from there.
+    pub offset: u64,
+    kind: ChannelKind,
+}
+
+impl FoundChannel {
+    /// The protocol of the agent of an attempt, folded from its tape; nothing if it has none.
+    pub fn find(folder: &Path) -> Result<Option<Self>, coven_tape::Error> {
+        let Some(setup) = ChannelSetup::load(folder) else { return Ok(None) };
+        let kind = setup.kind;
+        let mut found = Self { reader: setup.reader(), offset: 0, kind };
+        for record in TapeReader::open(folder)?.records(0) {
+            let record = record?;
+            found.offset = found.offset.max(record.offset);
+            match record.event {
+                TapeEvent::Output { stream, bytes } => {
+                    found.offset = record.offset + bytes.len() as u64;
+                    if stream == TapeStream::Out {
+                        found.reader.replay(ChannelDirection::Out, &bytes);
+                    }
+                }
+                TapeEvent::Input(bytes) => found.reader.replay(ChannelDirection::In, &bytes),
+                _ => {}
+            }
+        }
+        Ok(Some(found))
+    }
+
+    pub fn kind(&self) -> ChannelKind {
+        self.kind
+    }
+
+    /// How it ended, if its process is gone.
+    pub fn into_outcome(self, exit: Option<ExitStatus>, ok: &OkCodes) -> JobOutcome {
+        self.reader.into_outcome(outcome::ending(None, exit), ok)
+    }
+}
+
+/// A question of a protocol, as every other question is told.
+pub(crate) fn asked(question: &ChannelQuestion, redactor: &Redactor) -> ScreenQuestion {
+    let mut action = question.action();
+    action.tool = Some(tool(question));
+    action.entries = entries(question);
+    let (lines, is_whole) = lines(question);
+    action.truncated |= !is_whole;
+    ScreenQuestion {
+        kind: question.kind,
+        rule: question.message.clone(),
+        dialog: None,
+        help: help(question),
+        repeated: false,
+        excerpt: lines.iter().map(|line| redactor.clean(line)).collect(),
+        action,
+        digest: question.digest(),
+    }
+}
+
+/// The tool by the name that rules know it by, whichever agent asks.
+fn tool(question: &ChannelQuestion) -> String {
+    let name = question.tool.to_ascii_lowercase();
+    if question.command.is_some() {
+        "shell".to_owned()
+    } else if ["write", "edit", "multiedit", "notebookedit", "filechange", "create"]
+        .contains(&name.as_str())
+    {
+        "edit".to_owned()
+    } else {
+        question.tool.clone()
+    }
+}
+
+/// What a person reads: what is asked, the command or what else the tool is given, the questions.
+/// And whether that is all of it.
+fn lines(question: &ChannelQuestion) -> (Vec<String>, bool) {
+    let mut is_whole = true;
+    let mut lines = vec![format!("{}: {}", question.tool, question.text)];
+    if let Some(command) = &question.command {
+        lines.extend(command.lines().map(|line| format!("  $ {line}")));
+    } else if question.questions.is_empty() {
+        let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
+        lines.extend(input.lines().take(MAX_INPUT_LINES).map(|line| format!("  {line}")));
+        let more = input.lines().count().saturating_sub(MAX_INPUT_LINES);
+        if more > 0 {
+            is_whole = false;
+            lines.push(format!("  … ({more} more lines)"));
+        }
+    }
+    for asked in &question.questions {
+        lines.push(asked.text.clone());
+        lines.extend(asked.choices.iter().map(|choice| format!("  - {choice}")));
+    }
+    (lines, is_whole)
+}
+
+/// The choices of a single question.
+fn entries(question: &ChannelQuestion) -> Vec<MenuEntry> {
+    let [only] = question.questions.as_slice() else { return Vec::new() };
+    let entry =
+        |(place, label): (usize, &String)| MenuEntry::new((place + 1).to_string(), label.as_str());
+    only.choices.iter().enumerate().map(entry).collect()
+}
+
+fn help(question: &ChannelQuestion) -> Option<String> {
+    let count = question.questions.len();
+    (count > 1).then(|| format!("answer with {count} lines, one for each question"))
+}
+
+/// What an answer means in the protocol.
+pub(crate) fn decision(
+    question: &ChannelQuestion,
+    action: &AnswerAction,
+) -> Result<ChannelDecision, AnswerError> {
+    let is_approval = question.kind == AwaitingKind::Approval;
+    match action {
+        AnswerAction::Choose(InterventionChoice::Deny) => Ok(ChannelDecision::Deny { text: None }),
+        AnswerAction::Choose(InterventionChoice::Approve | InterventionChoice::ApproveAlways)
+            if is_approval =>
+        {
+            Ok(ChannelDecision::Approve)
+        }
+        AnswerAction::Choose(choice) => Err(AnswerError::Unknown(*choice)),
+        AnswerAction::Text(text) | AnswerAction::Secret(text) if is_approval => {
+            Ok(ChannelDecision::Deny { text: Some(text.clone()) })
+        }
+        AnswerAction::Text(text) | AnswerAction::Secret(text) => Ok(answered(question, text)),
+        AnswerAction::Entry { id, text } => match text {
+            Some(text) => Ok(answered(question, text)),
+            None => {
+                let entries = entries(question);
+                let entry = entries.into_iter().find(|entry| entry.id == *id);
+                let label = entry.map(|entry| entry.label).ok_or_else(|| {
+                    AnswerError::NotSelected { entry: id.clone(), pressed: false }
+                })?;
+                Ok(answered(question, &label))
+            }
+        },
+        // Keys mean nothing without a terminal.
+        AnswerAction::Keys(_) | AnswerAction::Exact(_) => {
+            Err(AnswerError::Refused("the agent has no terminal to press keys on".to_owned()))
+        }
+    }
+}
+
+/// The answers to all questions of a request: one line for each, or the whole text for the only one.
+fn answered(question: &ChannelQuestion, text: &str) -> ChannelDecision {
+    let mut lines: Vec<&str> = text.lines().collect();
+    if question.questions.len() == 1 {
+        lines = vec![text];
+    }
+    let answers = question.questions.iter().zip(lines);
+    let answers = answers.map(|(asked, line)| QuestionAnswer {
+        question: asked.id.clone(),
+        values: vec![line.trim().to_owned()],
+    });
+    ChannelDecision::Choose { answers: answers.collect() }
+}

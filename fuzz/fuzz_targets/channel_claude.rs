@@ -1,0 +1,10 @@
+//! Any bytes as what is said between a client and Claude Code.
+#![no_main]
+
+#[path = "channel.rs"]
+mod channel;
+
+use coven_adapters::channel::ChannelKind;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| channel::check(ChannelKind::ClaudeStdio, bytes));
