@@ -224,6 +224,7 @@ export function seen(evidence: Evidence): string {
     case "title": return "Seen in the window title";
     case "screen": return `Seen on the screen (${evidence.region})`;
     case "transcript": return "Read in its structured output";
+    case "channel": return "Said in its own protocol";
     case "quiet": return "It has been quiet";
     default: return "Seen by its process";
   }

@@ -155,12 +155,11 @@ pub fn launch(
     let policy = config.auto_policy.as_ref().filter(|_| request.auto_approve);
     let injected = policy.map_or(&[][..], |policy| &policy.inject_args);
     launch.permission(name, config, mode, request, injected)?;
-    match channel {
-        Some(channel) => launch.speak(name, config, channel, request)?,
-        None => {
-            launch.model(name, config, request.model)?;
-            launch.conversation(name, config, mode, request.conversation)?;
-        }
+    if let Some(channel) = channel {
+        launch.speak(name, config, channel, request)?;
+    } else {
+        launch.model(name, config, request.model)?;
+        launch.conversation(name, config, mode, request.conversation)?;
     }
     launch.args.extend(injected.iter().cloned());
     launch.args.extend(request.extra_args.iter().cloned());

@@ -13,8 +13,8 @@ mod states;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use coven_daemon::ServiceConfig;
 use coven_api::ProblemCode;
+use coven_daemon::ServiceConfig;
 use coven_model::{SessionEvent, SessionId};
 use coven_store::index::ResolveError;
 use coven_store::journal::{OpenError, SignedExtent};

@@ -90,10 +90,8 @@ async fn one(
 ) -> Result<bool> {
     show(session);
     let Some(digest) = &session.digest else { return Ok(false) };
-    if key.is_none() {
-        if !trust::confirms("Make it yours?").await? {
-            return Ok(true);
-        }
+    if key.is_none() && !trust::confirms("Make it yours?").await? {
+        return Ok(true);
     }
     let request = ImportSession {
         base_dir: base_dir.to_owned(),

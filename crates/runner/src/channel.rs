@@ -228,18 +228,15 @@ pub(crate) fn decision(
         AnswerAction::Text(text) | AnswerAction::Secret(text) if is_approval => {
             Ok(ChannelDecision::Deny { text: Some(text.clone()) })
         }
-        AnswerAction::Text(text) | AnswerAction::Secret(text) => Ok(answered(question, text)),
-        AnswerAction::Entry { id, text } => match text {
-            Some(text) => Ok(answered(question, text)),
-            None => {
-                let entries = entries(question);
-                let entry = entries.into_iter().find(|entry| entry.id == *id);
-                let label = entry.map(|entry| entry.label).ok_or_else(|| {
-                    AnswerError::NotSelected { entry: id.clone(), pressed: false }
-                })?;
-                Ok(answered(question, &label))
-            }
-        },
+        AnswerAction::Text(text)
+        | AnswerAction::Secret(text)
+        | AnswerAction::Entry { text: Some(text), .. } => Ok(answered(question, text)),
+        AnswerAction::Entry { id, text: None } => {
+            let entry = entries(question).into_iter().find(|entry| entry.id == *id);
+            let entry = entry
+                .ok_or_else(|| AnswerError::NotSelected { entry: id.clone(), pressed: false })?;
+            Ok(answered(question, &entry.label))
+        }
         // Keys mean nothing without a terminal.
         AnswerAction::Keys(_) | AnswerAction::Exact(_) => {
             Err(AnswerError::Refused("the agent has no terminal to press keys on".to_owned()))

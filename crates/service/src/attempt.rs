@@ -197,6 +197,7 @@ fn words(verdict: &AgentVerdict) -> String {
     let evidence = &verdict.evidence;
     let (rule, region) = (&evidence.rule, &evidence.region);
     let why = match evidence.source {
+        Source::Channel => format!("the program says so in its own protocol (`{rule}` {region})"),
         Source::Signal => format!("the program says so itself by the signal `{rule}`"),
         Source::Title => format!("the rule `{rule}` matched the window title"),
         Source::Screen => format!("the rule `{rule}` matched the screen ({region})"),

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::PermissionLevel;
+use coven_model::{AgentMode, PermissionLevel};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{EnvConfig, ModeConfig, PermissionGrant, PromptPosition, StdinSource};
+use super::{Config, EnvConfig, ModeConfig, PermissionGrant, PromptPosition, StdinSource};
 use crate::channel::{ChannelKind, ChannelOptions};
 use crate::version::ProgramVersion;
 
@@ -49,6 +49,21 @@ pub struct ChannelConfig {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+impl Config {
+    /// Whether an agent is spoken to in its own protocol: without a terminal, when it is to ask before
+    /// it acts, where its task wants it, or where its adapter always does.
+    pub fn speaks(
+        &self,
+        mode: AgentMode,
+        permission: Option<PermissionLevel>,
+        is_wanted: bool,
+    ) -> bool {
+        let asks = permission == Some(PermissionLevel::Ask);
+        let speaks = |channel: &ChannelConfig| asks || is_wanted || channel.always;
+        mode == AgentMode::Headless && self.channel.as_ref().is_some_and(speaks)
+    }
 }
 
 impl ChannelConfig {

@@ -36,6 +36,7 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     auto_approve: false,
     conversation: LaunchConversation::New,
     prompt_folder: None,
+    channel: false,
 };
 
 const INTERACTIVE: LaunchRequest<'static> =

@@ -67,6 +67,7 @@ impl AgentAdapter for Shell {
             input: None,
             typed_prompt: None,
             agent_session: None,
+            channel: None,
         })
     }
 

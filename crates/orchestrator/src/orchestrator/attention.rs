@@ -76,9 +76,9 @@ impl Orchestrator {
     async fn look_for_unheard(&self) {
         let controllers = self.shared.controllers.all();
         // What cannot be recorded cannot be asked. The session says that it waits for its disk.
-        let open = controllers.iter().filter(|controller| {
-            controller.is_open() && controller.storage_problem().is_none()
-        });
+        let open = controllers
+            .iter()
+            .filter(|controller| controller.is_open() && controller.storage_problem().is_none());
         let found = open.flat_map(|controller| {
             let id = controller.id().clone();
             let agents = controller.snapshot().unheard();

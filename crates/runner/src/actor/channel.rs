@@ -25,7 +25,7 @@ use crate::outcome::OutcomeCause;
 use crate::task::OkCodes;
 
 /// How long an agent may take to agree to a conversation before a person hears of it.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long a process may live on that has closed its output.
 const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);

@@ -28,8 +28,8 @@ impl RunHistory {
 
     /// Takes note of a fact that was recorded at this time.
     pub fn record(&mut self, time: Timestamp, event: &SessionEvent) {
-        self.now = self.now.max(time);
         use HistoryKind::{Decision as Decided, Input, Output, Progress, Prompt, Question};
+        self.now = self.now.max(time);
         match event {
             SessionEvent::WorkflowStarted { at } => self.add(*at, Progress, None, "the run began"),
             SessionEvent::WorkflowStopping { by, why, at, .. } => {

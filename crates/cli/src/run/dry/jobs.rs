@@ -198,6 +198,7 @@ impl JobPlanner<'_> {
         } else {
             LaunchConversation::New
         };
+        let wants_channel = agent.channel || !agent.pending_inputs.is_empty();
         let launch = adapter.launch(&LaunchRequest {
             mode: agent.mode,
             prompt: job.prompt.as_deref(),
@@ -208,6 +209,7 @@ impl JobPlanner<'_> {
             auto_approve: agent.auto_approve,
             conversation,
             prompt_folder: Some(ATTEMPT_FOLDER),
+            channel: config.speaks(agent.mode, agent.permissions, wants_channel),
         });
         match launch {
             Ok(launch) => {
@@ -216,6 +218,7 @@ impl JobPlanner<'_> {
                     if is_prompt(&argument) { PROMPT.to_owned() } else { argument }
                 };
                 let given = match &launch {
+                    LaunchSpec { channel: Some(_), .. } => "in its own protocol",
                     LaunchSpec { prompt_file: Some(_), .. } => "in a file, because it is long",
                     LaunchSpec { input: Some(_), .. } => "on its input",
                     LaunchSpec { typed_prompt: Some(_), .. } => "typed, once it is ready",

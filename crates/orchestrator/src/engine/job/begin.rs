@@ -9,8 +9,7 @@ use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::{Durability, OpenFolder};
 use coven_model::event::{AttemptPlace, JobConfinement};
 use coven_model::{
-    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, PermissionLevel, ProcessEnding,
-    TerminalSize,
+    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
 };
 use coven_runner::{
     AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, OkCodes, TaskPlace, finished,
@@ -178,13 +177,10 @@ impl JobDetails {
         task
     }
 
-    /// Whether its agent is spoken to in its own protocol: when it is to ask before it acts, takes
-    /// more than its prompt, or its adapter wants it.
+    /// Whether its agent is spoken to in its own protocol.
     fn wants_channel(&self, adapter: &dyn AgentAdapter) -> bool {
         let JobWork::Agent(agent) = &self.spec.work else { return false };
-        let Some(channel) = &adapter.config().channel else { return false };
-        let asks = agent.permissions == Some(PermissionLevel::Ask);
-        agent.mode == AgentMode::Headless && (asks || agent.channel || channel.always)
+        adapter.config().speaks(agent.mode, agent.permissions, agent.channel)
     }
 
     /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
