@@ -37,6 +37,7 @@ impl Service {
                 .map(str::to_owned),
             stderr: seen.stderr().map(str::to_owned),
             output: seen.output().as_ref().clone(),
+            omitted: seen.omitted(),
             error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
         };
         Ok(SessionOutputs {
