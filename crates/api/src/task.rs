@@ -93,7 +93,7 @@ pub struct OutputText {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

@@ -264,8 +264,12 @@ pub struct StepResult {
     /// The variable that later steps know the output by, where the step names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The whole output, however large; null where there is none.
+    /// The whole output; null where there is none. Of a command at most 16 MiB, see `omitted`.
     pub output: Value,
+    /// How many bytes of what its command or agent printed are missing in `output` and `stdout`.
+    /// `GET …/tasks/{task}/output` has everything.
+    #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+    pub omitted: u64,
     /// What its command printed to its standard output, if it ran one and `output` is not that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,

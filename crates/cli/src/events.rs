@@ -129,7 +129,8 @@ async fn show(arguments: Arguments) -> Result {
                         output::line(&lines.any(&envelope))?;
                     }
                 }
-                if envelope.seq.is_some() && envelope.seq >= last && last.is_some() {
+                let is_last = envelope.seq.is_some() && envelope.seq >= last && last.is_some();
+                if is_last || output::is_reader_gone() {
                     return Ok(());
                 }
             }

@@ -2,6 +2,7 @@
 
 mod screen;
 mod tail;
+mod whole_lines;
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use coven_api::client::StreamedEvent;
 use coven_api::task::{AttemptQuery, LogQuery, LogText, OutputQuery, OutputStream};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
 use coven_model::AgentMode;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
 use crate::events::EventPump;
@@ -22,7 +23,8 @@ use crate::signals::{SignalEvent, SignalListener};
 use crate::{output, transcript};
 
 use screen::ShownLines;
-use tail::TailPrinter;
+use tail::{TailPrinter, TailSearch};
+use whole_lines::WholeLines;
 
 /// How long the log of a terminal is left alone after a look: a program that paints all the time
 /// makes an event of each piece.
@@ -98,6 +100,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 output::line(&format!("{gap}==> {} <==", task.id))?;
             }
             TaskLog::new(&client, &workflow, task, arguments)?.show().await?;
+            if output::is_reader_gone() {
+                break;
+            }
         }
         Ok(())
     })
@@ -130,8 +135,8 @@ struct TaskLog<'a> {
     task: &'a TaskItem,
     arguments: &'a Arguments,
     text: TailPrinter,
-    /// The beginning of a line whose end has not come, for programs.
-    partial: String,
+    /// For programs, which get whole lines.
+    lines: WholeLines,
     /// Between exact bytes and a terminal.
     printed: Option<PrintedOutput>,
 }
@@ -148,7 +153,8 @@ impl<'a> TaskLog<'a> {
             printed = Some(PrintedOutput::new()?);
         }
         let text = TailPrinter::new(arguments.tail);
-        Ok(Self { client, workflow, task, arguments, text, partial: String::new(), printed })
+        let lines = WholeLines::default();
+        Ok(Self { client, workflow, task, arguments, text, lines, printed })
     }
 
     fn id(&self) -> &'a str {
@@ -161,6 +167,9 @@ impl<'a> TaskLog<'a> {
         });
         let mut source = self.source().await;
         let mut signals = SignalListener::listen()?;
+        if let LogSource::Stream { offset } = &mut source {
+            self.to_tail(offset).await?;
+        }
         loop {
             let live = match &mut source {
                 LogSource::Transcript { seen } => self.entries(seen).await?,
@@ -168,14 +177,16 @@ impl<'a> TaskLog<'a> {
                 LogSource::Stream { offset } => self.output(offset).await?,
             };
             self.text.begin()?;
+            if output::is_reader_gone() {
+                return Ok(());
+            }
             let Some(events) = events.as_mut().filter(|_| live) else { break };
             tokio::select! {
                 told = signals.next() => if told != SignalEvent::Resized { break },
                 () = self.more(events, source.due()) => {}
             }
         }
-        if !self.partial.is_empty() {
-            let last = std::mem::take(&mut self.partial);
+        if let Some(last) = self.lines.last() {
             return self.told("line", None, &last);
         }
         if self.text.is_at_line_end() || self.arguments.form.raw {
@@ -214,7 +225,9 @@ impl<'a> TaskLog<'a> {
 
     /// All lines of its terminal from a number on.
     async fn lines(&self, from: u64) -> Result<LogText> {
-        let query = LogQuery { attempt: self.arguments.attempt, from: Some(from), tail: None };
+        let tail = self.arguments.tail.filter(|_| !self.arguments.follow);
+        let tail = tail.map(|lines| lines as u64);
+        let query = LogQuery { attempt: self.arguments.attempt, from: Some(from), tail };
         let (id, task) = (self.id(), self.task.id.as_str());
         let mut log = self.client.log(id, task, query).await?;
         if log.dropped > 0 && from == 0 {
@@ -222,7 +235,7 @@ impl<'a> TaskLog<'a> {
         }
         loop {
             let from = Some(log.first + log.lines.len() as u64);
-            let more = self.client.log(id, task, LogQuery { from, ..query }).await?;
+            let more = self.client.log(id, task, LogQuery { from, tail: None, ..query }).await?;
             if more.lines.is_empty() {
                 return Ok(log);
             }
@@ -259,24 +272,43 @@ impl<'a> TaskLog<'a> {
         Ok(told.live)
     }
 
-    /// What is new in its output; whether more may come.
-    async fn output(&mut self, offset: &mut u64) -> Result<bool> {
+    /// Moves the offset to where the last lines that are wanted begin, or somewhat before. Reads
+    /// from the end, so that it takes no longer for a long output than for a short one.
+    async fn to_tail(&self, offset: &mut u64) -> Result {
+        let Some(lines) = self.arguments.tail else { return Ok(()) };
+        let mut search = TailSearch::new(lines);
+        while let Some((from, limit)) = search.next() {
+            let query = OutputQuery { limit: Some(limit), ..self.query(Some(from)) };
+            search.take(&self.client.output(self.id(), self.task.id.as_str(), &query).await?);
+        }
+        let (place, missed) = search.place();
+        if missed > 0 {
+            output::say!("note: {missed} bytes are no longer kept");
+        }
+        *offset = place;
+        Ok(())
+    }
+
+    fn query(&self, offset: Option<i64>) -> OutputQuery {
         let stream = match self.arguments.stream.as_deref() {
             Some("out") => Some(OutputStream::Out),
             Some(_) => Some(OutputStream::Err),
             None => None,
         };
+        OutputQuery { attempt: self.arguments.attempt, offset, stream, ..OutputQuery::default() }
+    }
+
+    /// What is new in its output; whether more may come.
+    async fn output(&mut self, offset: &mut u64) -> Result<bool> {
         loop {
-            let query = OutputQuery {
-                attempt: self.arguments.attempt,
-                offset: i64::try_from(*offset).ok(),
-                stream,
-                ..OutputQuery::default()
-            };
+            let query = self.query(i64::try_from(*offset).ok());
             let (id, task) = (self.id(), self.task.id.as_str());
             if self.arguments.form.raw {
                 let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
                 self.print(&bytes)?;
+                if output::is_reader_gone() {
+                    return Ok(false);
+                }
                 if next <= *offset {
                     let now = self.client.workflow(id).await?;
                     return Ok(now
@@ -298,7 +330,7 @@ impl<'a> TaskLog<'a> {
             }
             let forth = piece.next > *offset;
             *offset = piece.next;
-            if !forth || piece.next >= piece.end {
+            if !forth || piece.next >= piece.end || output::is_reader_gone() {
                 return Ok(piece.live);
             }
         }
@@ -306,22 +338,22 @@ impl<'a> TaskLog<'a> {
 
     /// One thing as a line of JSON.
     fn told(&self, kind: &str, tool: Option<&str>, text: &str) -> Result {
-        let mut line = json!({"task": self.task.id, "kind": kind, "text": text});
+        output::json_lines(&[self.item(kind, tool, text)])
+    }
+
+    fn item(&self, kind: &str, tool: Option<&str>, text: &str) -> Value {
+        let mut item = json!({"task": self.task.id, "kind": kind, "text": text});
         if let Some(tool) = tool {
-            line["tool"] = json!(tool);
+            item["tool"] = json!(tool);
         }
-        output::json_line(&line)
+        item
     }
 
     /// The lines of a piece of output, as soon as each is whole.
     fn told_lines(&mut self, text: &str) -> Result {
-        self.partial.push_str(&text.replace('\r', ""));
-        while let Some(end) = self.partial.find('\n') {
-            let rest = self.partial.split_off(end + 1);
-            let line = std::mem::replace(&mut self.partial, rest);
-            self.told("line", None, line.trim_end_matches('\n'))?;
-        }
-        Ok(())
+        let lines = self.lines.push(&text.replace('\r', ""));
+        let items: Vec<Value> = lines.iter().map(|line| self.item("line", None, line)).collect();
+        output::json_lines(&items)
     }
 
     /// Prints exact bytes: to another program all of them, to a terminal what does not reach beyond

@@ -33,6 +33,7 @@ mod inbox;
 mod init;
 mod interrupt;
 mod key;
+mod large_value;
 mod last_line;
 mod logs;
 mod ls;

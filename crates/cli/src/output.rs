@@ -11,6 +11,7 @@ mod time;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use coven_notation::ProblemReport;
 
@@ -36,6 +37,14 @@ macro_rules! ask {
 
 pub(crate) use {ask, say};
 
+/// Whether the reader of stdout went away, as `head` does.
+static READER_GONE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the reader of stdout went away. What only prints can stop then.
+pub(crate) fn is_reader_gone() -> bool {
+    READER_GONE.load(Ordering::Relaxed)
+}
+
 /// Writes a text. A reader that went away is no failure.
 pub(crate) fn write(text: &str) -> Result {
     bytes(shown(text).as_bytes())
@@ -46,7 +55,11 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
+        Err(_) => {
+            READER_GONE.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 
@@ -73,6 +86,12 @@ pub(crate) fn as_json(value: &impl serde::Serialize) -> Result {
 pub(crate) fn json_line(value: &impl serde::Serialize) -> Result {
     let json = serde_json::to_string(value).map_err(CommandFailure::failed)?;
     bytes(format!("{}\n", text::json_shown(&json)).as_bytes())
+}
+
+/// Writes values as a line of JSON each, all at once.
+pub(crate) fn json_lines(values: &[serde_json::Value]) -> Result {
+    let text: String = values.iter().map(|value| format!("{value}\n")).collect();
+    bytes(text::json_shown(&text).as_bytes())
 }
 
 /// Writes a value as one line of JSON on stderr.

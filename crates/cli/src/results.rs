@@ -1,7 +1,7 @@
 //! `coven output`: what the steps of a run gave.
 
 use coven_api::ProblemCode;
-use coven_api::workflow::{SessionOutputs, StepResult};
+use coven_api::workflow::{SessionOutputs, StepResult, WorkflowDetails};
 use coven_notation::near;
 use serde_json::Value;
 
@@ -20,8 +20,9 @@ use crate::output;
   coven output brisk-otter tests --stderr   what its command printed as errors
   coven output brisk-otter --json | jq '.steps[] | {step, status}'
 
-A step is named by its name or by the variable of its `output:`. Its output is printed whole. An
-output that is not a text is printed as JSON. What tasks printed on the way: coven logs.")]
+A step is named by its name or by the variable of its `output:`. Its output is printed whole, up to
+the 16 MiB that are kept of it; what is missing is said on stderr, and `omitted` in JSON. An output
+that is not a text is printed as JSON. What tasks printed on the way: coven logs.")]
 pub(crate) struct Arguments {
     /// The session, or a step of it; the newest of this folder unless said.
     #[arg(value_name = "NAME[/STEP]", default_value = find::NEWEST, add = crate::complete::sessions())]
@@ -57,11 +58,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 return Err(CommandFailure::usage("which step is not said")
                     .hint(format!("coven output {} STEP --stderr", outputs.name)));
             }
-            return all(&outputs, arguments.json);
+            return all(&workflow, &outputs, arguments.json);
         };
         let result = chosen(&outputs, step)?;
         if arguments.stdout || arguments.stderr {
-            return print_stream(result, arguments.stderr);
+            print_stream(result, arguments.stderr)?;
+            if arguments.stdout {
+                say_omitted(&workflow, result);
+            }
+            return Ok(());
         }
         if arguments.json {
             return output::as_json(result);
@@ -69,8 +74,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if result.output.is_null() {
             return Err(nothing(&outputs.name, result));
         }
-        print(&result.output)
+        print(&result.output)?;
+        say_omitted(&workflow, result);
+        Ok(())
     })
+}
+
+/// Says on stderr what is missing in an output, and where all of it is.
+fn say_omitted(workflow: &WorkflowDetails, result: &StepResult) {
+    let StepResult { step, omitted, .. } = result;
+    if *omitted == 0 {
+        return;
+    }
+    let task = workflow.tasks.iter().find(|task| task.step == *step);
+    let task = task.map_or(step.as_str(), |task| task.id.as_str());
+    let name = &workflow.item.name;
+    output::say!("note: {omitted} bytes of the output of {step} are missing here; all of it:");
+    output::say!("  coven logs {name}/{task} --raw");
 }
 
 /// What the command of a step printed to one of its two streams.
@@ -125,7 +145,7 @@ fn nothing(name: &str, result: &StepResult) -> CommandFailure {
     }
 }
 
-fn all(outputs: &SessionOutputs, as_json: bool) -> Result {
+fn all(workflow: &WorkflowDetails, outputs: &SessionOutputs, as_json: bool) -> Result {
     if as_json {
         return output::as_json(outputs);
     }
@@ -145,6 +165,7 @@ fn all(outputs: &SessionOutputs, as_json: bool) -> Result {
             output::line(&format!("{gap}==> {}{variable} <==", result.step))?;
         }
         print(&result.output)?;
+        say_omitted(workflow, result);
     }
     Ok(())
 }
@@ -173,6 +194,7 @@ mod tests {
             status: "completed".to_owned(),
             variable: variable.map(str::to_owned),
             output: output.clone(),
+            omitted: 0,
             stdout: None,
             stderr: None,
             error: None,

@@ -3,18 +3,23 @@
 use coven_api::ApiClient;
 use coven_api::task::{AttemptQuery, TaskScreen, TranscriptEntry};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
+use coven_model::TaskStatus;
 use coven_model::view::HistoryKind;
 use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
+use crate::large_value::LargeValue;
 use crate::output::PutText;
 use crate::run::{self, FollowMode, OnBlock, RunFollower};
 use crate::{last_line, ls, output, question, transcript, tree};
 
 /// How wide the names before values are.
 const NAME_COLUMNS: usize = 9;
+
+/// How much of a large value is shown at least, however narrow the terminal is.
+const MIN_VALUE_COLUMNS: usize = 20;
 
 /// The variable that holds all inputs.
 const INPUT_VARIABLE: &str = "input";
@@ -102,13 +107,28 @@ fn session(workflow: &WorkflowDetails) -> Result {
     for error in &session.errors {
         say("error", &paint.red(&format!("{}: {}", error.step, output::one_line(&error.error))));
     }
-    for (name, value) in
-        session.variables.get(INPUT_VARIABLE).and_then(Value::as_object).into_iter().flatten()
-    {
-        say("input", &variable(name, value, room));
+    let inputs = session.variables.get(INPUT_VARIABLE);
+    if let Some(large) = inputs.and_then(LargeValue::of) {
+        say("input", &with_rest(&output::one_line(&large.beginning), &large.size(), room));
+    } else {
+        for (name, value) in inputs.and_then(Value::as_object).into_iter().flatten() {
+            say("input", &variable(name, value, room));
+        }
     }
     for (name, value) in session.variables.iter().filter(|(name, _)| *name != INPUT_VARIABLE) {
-        say("output", &variable(name, value, room));
+        match LargeValue::of(value) {
+            Some(large) => {
+                let text = format!("{name} = {}", large.beginning);
+                let rest = large.rest(&item.name, name);
+                say("output", &with_rest(&output::one_line(&text), &rest, room));
+            }
+            None => say("output", &variable(name, value, room)),
+        }
+    }
+    let is_cut = |task: &&TaskItem| task.status == TaskStatus::Done && !task.note.is_empty();
+    for TaskItem { id, note, .. } in workflow.tasks.iter().filter(is_cut) {
+        let (note, name) = (output::one_line(note), &item.name);
+        say("note", &paint.yellow(&format!("{id}: {note}; coven logs {name}/{id} has them")));
     }
     if item.foreign {
         say("note", "it is foreign: it was not made by you in this folder, and can only be read");
@@ -120,6 +140,13 @@ fn session(workflow: &WorkflowDetails) -> Result {
     text.push_str(&waiting(workflow));
     text.push_str(&history(workflow));
     output::write(&text)
+}
+
+/// A text that is cut so that what is said of the rest of it has room.
+fn with_rest(text: &str, rest: &str, room: usize) -> String {
+    let room = room.saturating_sub(output::width(rest)).max(MIN_VALUE_COLUMNS);
+    let text = output::shortened(text, room);
+    format!("{}{rest}", text.trim_end_matches('…'))
 }
 
 fn variable(name: &str, value: &Value, room: usize) -> String {

@@ -48,7 +48,7 @@ pub struct SessionView {
     /// What was said to agents and what they answered, the oldest first; only the newest part.
     pub history: Vec<HistoryEntry>,
     /// The inputs and the outputs of steps by name. A large value is replaced by
-    /// `{"$value": DIGEST, "bytes": N}` and kept aside under its digest.
+    /// `{"$value": DIGEST, "bytes": N, "begins": TEXT}` and kept aside under its digest.
     pub variables: Map<String, Value>,
     /// The steps that failed, the oldest first.
     pub errors: Vec<ErrorEntry>,
@@ -116,9 +116,31 @@ pub struct ErrorEntry {
     pub error: String,
 }
 
-/// A value that is kept aside because it is large.
-pub fn large_value_reference(digest: &ContentDigest, bytes: usize) -> Value {
-    serde_json::json!({ "$value": digest, "bytes": bytes })
+/// A value that is kept aside because it is large, as a view shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LargeValueReference {
+    /// The digest of its JSON, under which it is kept.
+    #[serde(rename = "$value")]
+    pub digest: ContentDigest,
+    /// How many bytes it has: those of a text, or those of the JSON of anything else.
+    pub bytes: u64,
+    /// The beginning of the text, or of the JSON.
+    #[serde(default)]
+    pub begins: String,
+}
+
+impl LargeValueReference {
+    /// What stands for a value, if it is kept aside.
+    pub fn of(shown: &Value) -> Option<Self> {
+        shown.get("$value")?;
+        serde_json::from_value(shown.clone()).ok()
+    }
+
+    /// The same as it stands in a view.
+    pub fn to_value(&self) -> Value {
+        serde_json::json!({ "$value": self.digest, "bytes": self.bytes, "begins": self.begins })
+    }
 }
 
 /// A plan as a picture: a row for each step, a lane for each task.

@@ -2,6 +2,7 @@
 
 mod log;
 mod output;
+mod past;
 mod recording;
 mod screen;
 mod transcript;
@@ -10,17 +11,20 @@ use coven_api::task::{
     AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, TaskScreen, TaskTranscript,
     VerdictExplanation,
 };
-use coven_model::{AgentMode, AgentVerdict, AttemptId};
+use coven_model::{AgentMode, AgentVerdict, AttemptId, SessionId, TaskId};
 use coven_orchestrator::TaskAccess;
 use coven_runner::AgentRunner;
 use coven_terminal::screen_log::LogLines;
 
 pub(crate) use self::log::ScreenLogs;
+pub(crate) use self::past::PastAttempts;
+use self::past::{AttemptKey, JournalStamp};
 pub use self::recording::Recording;
 use crate::blocking::blocking;
 use crate::error::ServiceError;
 use crate::find::task_id;
 use crate::service::Service;
+use crate::sessions::Sessions;
 use crate::text::printable;
 
 /// A piece of what a process printed, as the request wants it.
@@ -55,21 +59,19 @@ impl Service {
         let found = self.find(id).await?;
         let (sessions, session) = (found.sessions, found.id);
         let task = task_id(task)?;
-        let mut access = sessions.task(&session, &task).await?;
-        let title = format!("{session} {task}");
-        let newest = access.attempt.attempt;
-        let wanted = attempt.unwrap_or(newest);
-        if wanted == newest {
-            let live = access.agent.is_some() || access.headless.is_some();
-            return Ok(FoundAttempt { access, live, title });
-        }
-        let attempt = AttemptId { task, attempt: wanted };
-        let Some(folder) = sessions.attempt_folder(&session, &attempt).await? else {
-            return Err(ServiceError::UnknownAttempt { wanted, newest });
+        let Some(stamp) = past_journal(&sessions, &session).await else {
+            return read_attempt(&sessions, &session, task, attempt).await;
         };
-        (access.folder, access.attempt) = (folder, attempt);
-        (access.agent, access.headless) = (None, None);
-        Ok(FoundAttempt { access, live: false, title })
+        let key = AttemptKey { session: session.clone(), task: task.clone(), attempt };
+        let past = &self.context().past_attempts;
+        if let Some(access) = past.get(&key, stamp) {
+            return Ok(FoundAttempt { access, live: false, title: title(&session, &task) });
+        }
+        let found = read_attempt(&sessions, &session, task, attempt).await?;
+        if !found.live {
+            past.put(key, stamp, found.access.clone());
+        }
+        Ok(found)
     }
 
     /// What the terminal of a task shows, or showed last.
@@ -185,6 +187,43 @@ impl Service {
         let TaskAccess { attempt, adapter, mode, .. } = access;
         Ok(VerdictExplanation { attempt, adapter, mode, verdict, since, words, lines })
     }
+}
+
+/// The journal of a session that is not in memory, as it is now.
+async fn past_journal(sessions: &Sessions, id: &SessionId) -> Option<JournalStamp> {
+    if sessions.controller(id).is_some() {
+        return None;
+    }
+    let (base_dir, id) = (sessions.entry(id)?.base_dir, id.clone());
+    blocking(move || Ok::<_, ServiceError>(JournalStamp::of(&base_dir, &id))).await.ok()?
+}
+
+/// Finds an attempt by what its session says.
+async fn read_attempt(
+    sessions: &Sessions,
+    session: &SessionId,
+    task: TaskId,
+    attempt: Option<u32>,
+) -> Result<FoundAttempt, ServiceError> {
+    let mut access = sessions.task(session, &task).await?;
+    let title = title(session, &task);
+    let newest = access.attempt.attempt;
+    let wanted = attempt.unwrap_or(newest);
+    if wanted == newest {
+        let live = access.agent.is_some() || access.headless.is_some();
+        return Ok(FoundAttempt { access, live, title });
+    }
+    let attempt = AttemptId { task, attempt: wanted };
+    let Some(folder) = sessions.attempt_folder(session, &attempt).await? else {
+        return Err(ServiceError::UnknownAttempt { wanted, newest });
+    };
+    (access.folder, access.attempt) = (folder, attempt);
+    (access.agent, access.headless) = (None, None);
+    Ok(FoundAttempt { access, live: false, title })
+}
+
+fn title(session: &SessionId, task: &TaskId) -> String {
+    format!("{session} {task}")
 }
 
 /// What was seen where, by which rule.

@@ -9,7 +9,7 @@ use coven_store::SessionAuthority;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::attempt::ScreenLogs;
+use crate::attempt::{PastAttempts, ScreenLogs};
 use crate::catalogue_folders::CatalogueFolders;
 use crate::config::ServiceConfig;
 use crate::error::ServiceError;
@@ -34,6 +34,9 @@ pub(crate) struct ServiceContext {
     pub(crate) versions: InstalledVersions,
     /// What terminals showed, of the attempts that were asked for last.
     pub(crate) screen_logs: ScreenLogs,
+    /// Where the attempts of sessions lie that are not in memory, of those that were asked for
+    /// last.
+    pub(crate) past_attempts: PastAttempts,
     pub(crate) metrics: Metrics,
     /// Cancelled when the service is to end.
     pub(crate) stopping: CancellationToken,

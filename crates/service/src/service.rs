@@ -23,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::attempt::ScreenLogs;
+use crate::attempt::{PastAttempts, ScreenLogs};
 use crate::base_dir::{BaseDirectory, OpeningGuard};
 use crate::blocking::blocking;
 use crate::clock::now;
@@ -102,6 +102,7 @@ impl Service {
             trust: TrustStore::open(&places),
             versions: InstalledVersions::default(),
             screen_logs: ScreenLogs::default(),
+            past_attempts: PastAttempts::default(),
             metrics: Metrics::new(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),

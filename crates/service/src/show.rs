@@ -38,6 +38,7 @@ impl Service {
                 .map(str::to_owned),
             stderr: seen.stderr().map(str::to_owned),
             output: seen.output().as_ref().clone(),
+            omitted: seen.omitted(),
             error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
         };
         // The tasks of a stage have names of their own, and the stage has no output.

@@ -41,7 +41,7 @@ mod writer;
 
 pub use error::{Error, RecordingLoss, TapeDamage, TapeProblem};
 pub use export::export;
-pub use reader::{ReadAt, TapeReader, TapeRecords, VerifyReport, verify};
+pub use reader::{ReadAt, TapeReader, TapeRecords, VerifyReport, verify, verify_telling};
 pub use record::{GapReason, TapeEvent, TapeGap, TapeRecord, TapeStream};
 pub use trim::{size, trim};
 pub use writer::{Options, TapeWriter, TruncatedTail};

@@ -8,7 +8,7 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 
 pub use self::records::TapeRecords;
-pub use self::verify::{VerifyReport, verify};
+pub use self::verify::{VerifyReport, verify, verify_telling};
 use crate::error::{Error, TapeDamage};
 use crate::folder::{SegmentFile, TapeFolder};
 use crate::segment::{SegmentLookup, TapeSegment};
@@ -133,7 +133,7 @@ impl TapeReader {
 
     /// Checks every byte of the tape; the same as [`verify()`].
     pub fn verify(&self) -> Result<VerifyReport, Error> {
-        verify::verify_folder(&self.folder)
+        verify::verify_folder(&self.folder, &mut |_| {})
     }
 
     fn start(&self) -> u64 {

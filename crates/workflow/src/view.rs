@@ -6,7 +6,7 @@ mod plan;
 
 use std::sync::Arc;
 
-use coven_model::view::{ErrorEntry, SessionView, VIEW_VERSION, large_value_reference};
+use coven_model::view::{ErrorEntry, LargeValueReference, SessionView, VIEW_VERSION};
 use coven_model::{ContentDigest, SessionEvent, TaskId, TaskStatus, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
@@ -19,6 +19,9 @@ use crate::state::{State, WorkflowRun};
 
 /// A value larger than this, as JSON, is kept aside.
 pub(crate) const MAX_INLINE_BYTES: usize = 64 * 1024;
+
+/// How many characters of such a value are shown.
+const BEGINNING_CHARS: usize = 500;
 
 /// Makes the readable view of one session, again and again as it goes on. Cheap to copy.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +38,8 @@ pub struct LargeValue {
     pub digest: ContentDigest,
     /// How long its JSON is.
     pub bytes: usize,
+    /// The first characters of the text, or of the JSON of another value.
+    beginning: String,
     pub value: Arc<Value>,
 }
 
@@ -95,16 +100,28 @@ impl SessionViewBuilder {
     /// A value, or what stands for it if it is large.
     fn shown(&self, value: &Arc<Value>) -> Value {
         if let Some(large) = self.known().iter().find(|large| Arc::ptr_eq(&large.value, value)) {
-            return large_value_reference(&large.digest, large.bytes);
+            return large.reference().to_value();
         }
         if size(value, MAX_INLINE_BYTES) <= MAX_INLINE_BYTES {
             return value.as_ref().clone();
         }
         let text = value.to_string();
         let (digest, bytes) = (ContentDigest::of_bytes(text.as_bytes()), text.len());
-        let shown = large_value_reference(&digest, bytes);
-        self.known().push(LargeValue { digest, bytes, value: Arc::clone(value) });
+        let beginning = value.as_str().unwrap_or(&text).chars().take(BEGINNING_CHARS).collect();
+        let large = LargeValue { digest, bytes, beginning, value: Arc::clone(value) };
+        let shown = large.reference().to_value();
+        self.known().push(large);
         shown
+    }
+}
+
+impl LargeValue {
+    fn reference(&self) -> LargeValueReference {
+        LargeValueReference {
+            digest: self.digest.clone(),
+            bytes: self.value.as_str().map_or(self.bytes, str::len) as u64,
+            begins: self.beginning.clone(),
+        }
     }
 }
 

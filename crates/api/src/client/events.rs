@@ -1,6 +1,7 @@
 //! Following events: server-sent events that go on after the connection or the daemon went away.
 
 use std::collections::VecDeque;
+use std::io::BufRead;
 use std::time::Duration;
 
 use coven_model::SessionId;
@@ -191,13 +192,15 @@ struct SseReader {
 impl SseReader {
     fn feed(&mut self, bytes: &[u8]) -> Vec<SseMessage> {
         let mut messages = Vec::new();
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-                continue;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            // A fact can be megabytes, so whole runs are taken. Reading from memory cannot fail.
+            if rest.read_until(b'\n', &mut self.line).is_err() || !self.line.ends_with(b"\n") {
+                break;
             }
             let line = std::mem::take(&mut self.line);
-            let line = line.strip_suffix(b"\r").unwrap_or(&line);
+            let line = line.strip_suffix(b"\n").unwrap_or(&line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
                 let message = std::mem::take(&mut self.message);
                 if !message.data.is_empty() || !message.event.is_empty() {

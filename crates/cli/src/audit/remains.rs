@@ -11,7 +11,7 @@ use coven_store::session::ReadOnlySession;
 use super::SessionAudit;
 use super::facts::JournalSummary;
 
-/// Tells before each attempt how many were begun and how many bytes of output were read.
+/// Tells all the time how many attempts were begun and how many bytes of output were read.
 pub(super) fn check(
     look: &ReadOnlySession,
     told: &JournalSummary,
@@ -41,7 +41,7 @@ pub(super) fn check(
             continue;
         }
         match look.attempt(place, job) {
-            Ok(Some(attempt)) => one(job, ending.as_ref(), &attempt, told, report),
+            Ok(Some(attempt)) => one(job, ending.as_ref(), &attempt, told, report, tell),
             Ok(None) if may_have_no_folder(ending.as_ref()) => {}
             Ok(None) => report.findings.push(format!("{job} ended and left no folder")),
             Err(error) => report.findings.push(format!("{job} cannot be looked at: {error}")),
@@ -63,6 +63,7 @@ fn one(
     attempt: &Attempt,
     told: &JournalSummary,
     report: &mut SessionAudit,
+    tell: &mut dyn FnMut(usize, u64),
 ) {
     let over = ending.is_some() && !told.kept.contains(job);
     match attempt.outcome() {
@@ -72,7 +73,7 @@ fn one(
         Ok(_) => {}
         Err(error) => report.findings.push(format!("the outcome of {job} cannot be read: {error}")),
     }
-    tape(job, attempt, over, report);
+    tape(job, attempt, over, report, tell);
     match attempt.spawn() {
         Ok(Some(spawn)) if over => {
             for process in processes::of_job(&spawn.job) {
@@ -89,14 +90,22 @@ fn one(
 }
 
 /// Every byte that was printed is there, and the tape ends where the process's output did.
-fn tape(job: &AttemptId, attempt: &Attempt, over: bool, report: &mut SessionAudit) {
+fn tape(
+    job: &AttemptId,
+    attempt: &Attempt,
+    over: bool,
+    report: &mut SessionAudit,
+    tell: &mut dyn FnMut(usize, u64),
+) {
     let exit = match attempt.exit() {
         Ok(exit) => exit,
         Err(error) => {
             return report.findings.push(format!("the exit of {job} cannot be read: {error}"));
         }
     };
-    let read = match coven_tape::verify(attempt.path()) {
+    let (place, before) = (report.attempts, report.bytes);
+    let mut tell_read = |bytes| tell(place, before + bytes);
+    let read = match coven_tape::verify_telling(attempt.path(), &mut tell_read) {
         Ok(read) => read,
         Err(coven_tape::Error::NoTape { .. }) => {
             if exit.is_some_and(|exit| exit.output > 0) {

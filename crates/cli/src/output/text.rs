@@ -1,5 +1,7 @@
 //! Text from outside, made harmless and short enough for a line.
 
+use std::borrow::Cow;
+
 use coven_notation::{is_unprintable, printable};
 use coven_terminal::sanitise::strip;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -15,17 +17,37 @@ pub(crate) fn shown(text: &str) -> String {
 }
 
 fn shown_in(text: &str, charset: OutputCharset) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if is_plain(line) {
+            shown.push_str(line);
+        } else {
+            put_shown(line, charset, &mut shown);
+        }
+    }
+    shown
+}
+
+/// Whether a text is printed as it is everywhere: ASCII without anything that acts on a terminal.
+/// Nearly every output is, and may have hundreds of megabytes.
+fn is_plain(text: &str) -> bool {
+    let is_clean = || matches!(strip(text.as_bytes()), Cow::Borrowed(_));
+    text.is_ascii() && !text.contains('\r') && is_clean()
+}
+
+fn put_shown(text: &str, charset: OutputCharset, shown: &mut String) {
     for piece in text.split_inclusive(is_kept) {
         let kept = piece.chars().next_back().filter(|last| is_kept(*last));
         let rest = &piece[..piece.len() - kept.map_or(0, char::len_utf8)];
-        charset.put(&printable(rest), &mut shown);
+        charset.put(&printable(rest), shown);
         match kept.and_then(paint::sequence) {
             Some(sequence) => shown.push_str(sequence),
             None => shown.extend(kept),
         }
     }
-    shown
 }
 
 /// Whether this is laid out or painted by it, and not made visible.
@@ -40,6 +62,9 @@ pub(crate) fn json_shown(json: &str) -> String {
 }
 
 fn json_shown_in(json: &str, charset: OutputCharset) -> String {
+    if is_plain(json) {
+        return json.to_owned();
+    }
     let mut shown = String::with_capacity(json.len());
     let fits = |character: char| charset == OutputCharset::Unicode || character.is_ascii();
     for character in json.chars() {
@@ -177,6 +202,27 @@ mod tests {
         assert_eq!(shown(&painted), "\x1b[1;31ma\u{241b}[2J\u{fffd}b\x1b[0m");
         assert_eq!(width(&painted), 7);
         assert_eq!(shown("a\tb\r\n\u{fdd7}日本語"), "a\tb\u{240d}\n\u{fffd}日本語");
+    }
+
+    /// What is long goes a short way, which must come to the same.
+    #[test]
+    fn a_plain_text_is_printed_as_it_is_and_so_are_plain_lines_beside_others() {
+        let slow = |text: &str, charset| {
+            let mut shown = String::new();
+            put_shown(text, charset, &mut shown);
+            shown
+        };
+        let texts =
+            ["plain\tand\nmore\n", "one\r\ntwo", "a\u{7f}b\nplain\n", "\u{85}\n日本\nx", ""];
+        for text in texts {
+            for charset in [OutputCharset::Unicode, OutputCharset::Ascii] {
+                assert_eq!(shown_in(text, charset), slow(text, charset), "{text:?}");
+            }
+        }
+        assert!(is_plain("plain\tand\nmore\n"));
+        for text in ["a\rb", "a\x1b[1mb", "a\u{7f}b", "é", "\u{fdd0}a", "a\0", "a\u{b}b"] {
+            assert!(!is_plain(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
 use serde_json::Value;
 
 use crate::failure::{CommandFailure, FailureCode, Result};
+use crate::large_value::LargeValue;
 use crate::output::PutText;
 use crate::tree::{self, TreeStyle};
 use crate::{output, question};
@@ -99,6 +100,11 @@ fn result(workflow: &WorkflowDetails) -> Option<(String, Vec<String>)> {
     let (name, value) = names
         .filter_map(|name| Some((name, workflow.session.variables.get(name)?)))
         .find(|(_, value)| !value.is_null())?;
+    if let Some(large) = LargeValue::of(value) {
+        let beginning = large.beginning.lines().take(MAX_RESULT_LINES).map(str::to_owned);
+        let rest = large.rest(&workflow.item.name, name);
+        return Some((name.to_owned(), beginning.chain([rest]).collect()));
+    }
     let text = match value {
         Value::String(text) => output::clean(text),
         value => format!("{value:#}"),

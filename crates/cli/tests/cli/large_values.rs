@@ -65,4 +65,45 @@ fn an_output_beyond_the_limit_is_no_value_and_the_numbers_are_true() {
         .collect();
     let noted = format!("only {kept} of the {whole} bytes of its output could be kept");
     assert!(reasons.contains(&noted), "{reasons:#?}");
+    // What is missing is said wherever the output is shown.
+    let missing = whole - kept;
+    let newest = home.coven(&["show", "--json"]).ok().json();
+    let name = newest["session"]["name"].as_str().unwrap();
+    let said = home.coven(&["output", name, "make"]).ok();
+    assert_eq!(said.out.len(), kept + 1);
+    let note = format!(
+        "note: {missing} bytes of the output of make are missing here; all of it:\n  \
+         coven logs {name}/make --raw\n"
+    );
+    assert_eq!(said.err, note);
+    assert_eq!(home.coven(&["output", name, "make", "--stdout"]).ok().err, note);
+    assert_eq!(home.coven(&["output", name]).ok().err, note);
+    let said = home.coven(&["output", name, "make", "--json"]).ok();
+    assert_eq!(said.json()["omitted"], missing);
+    assert_eq!(home.coven(&["logs", &format!("{name}/make"), "--raw"]).ok().out.len(), whole);
+    let shown = home.coven(&["show", name]).ok().out;
+    let note = format!(
+        "make: {missing} bytes of its output are not kept as a value; coven logs {name}/make has them"
+    );
+    assert!(shown.contains(&note), "{shown}");
+}
+
+#[test]
+fn a_large_value_is_shown_by_its_beginning_and_its_size() {
+    let home = Home::new();
+    let steps = format!(
+        "  - {{name: make, type: script, command: {:?}, output: big}}\n",
+        format!("echo It begins so.; {}", print(200_000))
+    );
+    let said = home.run(&steps, &[]).ok();
+    let name = home.only();
+    let rest = format!("… (200014 bytes; coven output {name} big)");
+    assert!(said.out.contains("\nbig:\n  It begins so.\n  xxx"), "{}", said.out);
+    assert!(said.out.contains(&format!("\n  {rest}\n")), "{}", said.out);
+    let shown = home.coven(&["show", &name]).ok().out;
+    assert!(shown.contains("big = It begins") && shown.contains(&format!("{rest}\n")), "{shown}");
+    for text in [said.out, shown] {
+        assert!(!text.contains("$value"), "{text}");
+    }
+    assert_eq!(home.coven(&["output", &name, "big"]).ok().out.len(), 200_015);
 }

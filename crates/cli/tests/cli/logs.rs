@@ -64,6 +64,74 @@ fn following_shows_what_is_printed_later() {
 }
 
 #[test]
+fn the_last_lines_are_those_of_the_whole_log() {
+    let home = Home::new();
+    let steps = "  - {name: count, type: script, command: 'seq 100000; echo oops >&2'}\n";
+    home.run(steps, &[]).ok();
+    let name = home.only();
+    let all = home.coven(&["logs", &name]).ok().out;
+    for lines in [0, 1, 3, 20_000, 200_000] {
+        let count = lines.to_string();
+        let said = home.coven(&["logs", &name, "--tail", &count]).ok().out;
+        let first = all.lines().count().saturating_sub(lines);
+        let expected: String = all.split_inclusive('\n').skip(first).collect();
+        assert_eq!(said.len(), expected.len(), "--tail {count}");
+        assert_eq!(said, expected, "--tail {count}");
+    }
+    let said = home.coven(&["logs", &name, "--tail", "2", "--stream", "out"]).ok().out;
+    assert_eq!(said, "99999\n100000\n");
+    let lines = home.coven(&["logs", &name, "--json"]).ok().lines();
+    assert_eq!(lines.len(), 100_001);
+    assert_eq!(lines[99_999]["text"], "100000");
+}
+
+/// The journal of a session that is over has everything that its steps gave, so it is not read
+/// again for each piece of a long log. What lies aside is gone while a log is printed, so that the
+/// journal cannot be read any more.
+#[test]
+fn the_journal_is_read_for_the_first_piece_of_a_log_alone() {
+    let home = Home::new();
+    let steps = "  - {name: count, type: script, command: 'seq 600000'}\n";
+    home.run(steps, &[]).ok();
+    let name = home.only();
+    let shown = home.coven(&["show", &name, "--json"]).ok().json();
+    let id = shown["session"]["sessionId"].as_str().unwrap();
+    // Of a session in memory no journal is read; after a restart it is not in memory.
+    home.coven(&["daemon", "stop"]).ok();
+    let mut child = home.command(&["logs", &name]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "1");
+    // The log is longer than a piece, and the pipe takes less than one.
+    let values = home.path("project").join(".coven/sessions").join(id).join("values");
+    std::fs::rename(&values, values.with_extension("gone")).unwrap();
+    assert_eq!(lines.count(), 599_999);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it() {
+    let home = Home::new();
+    let steps = "  - {name: slow, type: script, command: 'while ! test -f go; do echo on; read -t 0.1 <> <(:) || true; done'}\n";
+    home.write("slow.yaml", &format!("name: slow\ndescription: Slow.\nsteps:\n{steps}"));
+    let name = home.coven(&["run", "./slow.yaml", "--detach"]).ok().out.trim().to_owned();
+    let mut child = loop {
+        let said = home.coven(&["show", &name, "--json"]).ok();
+        if said.json()["tasks"][0]["live"] == true {
+            break home.command(&["logs", "-f", &name]).stdout(Stdio::piped()).spawn().unwrap();
+        }
+    };
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "on");
+    drop(lines);
+    let (sender, ended) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || sender.send(child.wait().unwrap().success()));
+    let success = ended.recv_timeout(crate::STEP_TIMEOUT);
+    home.write("go", "");
+    waiting.join().unwrap().unwrap();
+    assert!(success.expect("it should end while the task goes on"));
+}
+
+#[test]
 fn the_last_words_of_an_agent_are_shown_once() {
     let home = Home::new();
     home.coven(&["new", "demo", "say All done.", "--mode", "headless"]).ok();

@@ -1,5 +1,6 @@
 //! What a headless agent said and did, readable, from what it printed.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat, TranscriptItem};
@@ -52,12 +53,12 @@ pub(super) fn read(
     // How it ended does not matter here, only what was used.
     let conclusion =
         decoder.finish(&ProcessEnding::Exited { code: 0 }, &mut |entry| entries.take(entry));
-    Ok((entries.list, conclusion.usage))
+    Ok((entries.list.into(), conclusion.usage))
 }
 
 #[derive(Default)]
 struct TranscriptEntries {
-    list: Vec<TranscriptEntry>,
+    list: VecDeque<TranscriptEntry>,
     /// The last one is a text that pieces are added to.
     open: bool,
 }
@@ -94,16 +95,16 @@ impl TranscriptEntries {
         let text = coven_terminal::sanitise::strip(text.as_bytes()).into_owned();
         if joins
             && self.open
-            && let Some(last) = self.list.last_mut()
+            && let Some(last) = self.list.back_mut()
         {
             last.text.push_str(&text);
             return;
         }
         self.open = joins;
         if self.list.len() >= MAX_ENTRIES {
-            self.list.remove(0);
+            self.list.pop_front();
         }
-        self.list.push(TranscriptEntry { kind: kind.to_owned(), tool, text });
+        self.list.push_back(TranscriptEntry { kind: kind.to_owned(), tool, text });
     }
 }
 

@@ -33,10 +33,18 @@ pub struct VerifyReport {
 /// [`Trailing`](TapeDamage::Trailing), [`Unfinished`](TapeDamage::Unfinished) or
 /// [`Incomplete`](TapeDamage::Incomplete) at its end, which are gone the next time.
 pub fn verify(dir: &Path) -> Result<VerifyReport, Error> {
-    verify_folder(&TapeFolder::open(dir)?)
+    verify_telling(dir, &mut |_| {})
 }
 
-pub(super) fn verify_folder(folder: &TapeFolder) -> Result<VerifyReport, Error> {
+/// The same as [`verify()`], and tells after each record how many bytes of output were read.
+pub fn verify_telling(dir: &Path, tell: &mut dyn FnMut(u64)) -> Result<VerifyReport, Error> {
+    verify_folder(&TapeFolder::open(dir)?, tell)
+}
+
+pub(super) fn verify_folder(
+    folder: &TapeFolder,
+    tell: &mut dyn FnMut(u64),
+) -> Result<VerifyReport, Error> {
     let files = folder.files()?;
     let bases =
         || files.iter().filter(|(_, part)| *part == SegmentFile::Index).map(|(base, _)| *base);
@@ -46,6 +54,7 @@ pub(super) fn verify_folder(folder: &TapeFolder) -> Result<VerifyReport, Error> 
     let mut audit = VerifyPass {
         report: VerifyReport { dropped: first, ..VerifyReport::default() },
         last: None,
+        tell,
     };
     for (base, part) in &files {
         if *part != SegmentFile::Index && !files.contains(&(*base, SegmentFile::Index)) {
@@ -68,13 +77,15 @@ pub(super) fn verify_folder(folder: &TapeFolder) -> Result<VerifyReport, Error> 
 }
 
 /// An audit on its way.
-struct VerifyPass {
+struct VerifyPass<'a> {
     report: VerifyReport,
     /// Where the last segment ended, and its last time, unless that is not known.
     last: Option<(u64, u64)>,
+    /// Is told how many bytes of output were read.
+    tell: &'a mut dyn FnMut(u64),
 }
 
-impl VerifyPass {
+impl VerifyPass<'_> {
     fn add(&mut self, path: std::path::PathBuf, position: u64, damage: TapeDamage) {
         self.report.problems.push(TapeProblem { path, position, damage });
     }
@@ -166,6 +177,7 @@ impl VerifyPass {
         match entry.body {
             EntryBody::Payload { kind: PayloadKind::Output(_), len, .. } => {
                 self.report.output += u64::from(len);
+                (self.tell)(self.report.output);
             }
             EntryBody::Gap(gap) => self.report.lost = self.report.lost.saturating_add(gap.len),
             EntryBody::Payload { .. } | EntryBody::Resize { .. } => {}

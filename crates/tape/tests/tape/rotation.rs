@@ -4,6 +4,7 @@ use std::fs;
 
 use coven_tape::{
     Error, Options, ReadAt, TapeDamage, TapeEvent, TapeReader, TapeStream, TapeWriter, verify,
+    verify_telling,
 };
 use coven_testkit::folders::temporary;
 use tempfile::TempDir;
@@ -46,6 +47,19 @@ fn the_oldest_segments_are_dropped_and_the_rest_stays_readable() {
     let report = verify(dir.path()).unwrap();
     assert_eq!(report.problems, []);
     assert_eq!((report.dropped, report.lost), (range.start, 0));
+}
+
+#[test]
+fn checking_a_tape_tells_how_far_it_is_within_it() {
+    let dir = temporary().unwrap();
+    let mut tape = TapeWriter::create(dir.path(), OPTIONS).unwrap();
+    lines(&mut tape, 90);
+    let mut told = Vec::new();
+    let report = verify_telling(dir.path(), &mut |bytes| told.push(bytes)).unwrap();
+    assert!(report.segments > 1 && report.output > 0, "{report:?}");
+    assert_eq!(told.last(), Some(&report.output));
+    assert!(told.windows(2).all(|pair| pair[1] == pair[0] + 10), "{told:?}");
+    assert_eq!(verify(dir.path()).unwrap(), report);
 }
 
 #[test]

@@ -90,6 +90,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             error: None,
             excerpt: String::new(),
             printed: None,
+            omitted: 0,
             usage: TokenUsage::default(),
             started_at: started.at,
             ended_at: None,
@@ -138,6 +139,7 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
                 TaskPhase::Ready { at_once: false }
             }
         };
+        task.omitted = outcome.omitted;
         task.printed = is_command.then(|| Arc::new(printed(outcome, &task.phase)));
     });
     let of_task = |task: &Option<coven_model::TaskId>| task.as_ref() == Some(&ended.job.task);

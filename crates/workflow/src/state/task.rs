@@ -39,6 +39,10 @@ pub struct TaskRun {
     /// What its last command printed, if it is one.
     #[serde(serialize_with = "maybe_shared", skip_serializing_if = "Option::is_none")]
     pub printed: Option<Arc<PrintedOutput>>,
+    /// How many bytes of the output of its last attempt are missing in its value: they are on its
+    /// tape alone, or a full disk took none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub omitted: u64,
     /// What the attempts that ended have used up.
     pub usage: TokenUsage,
     /// When the newest attempt was asked for.
@@ -57,6 +61,11 @@ pub struct PrintedOutput {
     /// What it printed to its standard error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]

@@ -176,6 +176,11 @@ impl StepRun {
         Some(self.command()?.1.stderr.as_str())
     }
 
+    /// How many bytes of the output of its one task are missing in its value.
+    pub fn omitted(&self) -> u64 {
+        self.tasks.last().filter(|_| self.tasks.len() == 1).map_or(0, |task| task.omitted)
+    }
+
     /// The one command of the step.
     fn command(&self) -> Option<(&TaskRun, &PrintedOutput)> {
         let task = self.tasks.last().filter(|_| self.tasks.len() == 1)?;

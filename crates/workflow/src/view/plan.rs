@@ -122,9 +122,20 @@ fn lane(run: &WorkflowRun, step: &PlanStep, task: &TaskRun) -> PlanLane {
         attempt: task.attempt,
         adapter: adapter.to_owned(),
         mode,
-        note: short_first_line(task.error.as_deref().unwrap_or_default()),
+        note: short_first_line(&lane_note(task)),
         started_at: Some(task.started_at),
         ended_at: task.ended_at,
+    }
+}
+
+/// Why a task failed, or what of its output is not kept.
+fn lane_note(task: &TaskRun) -> String {
+    match &task.error {
+        Some(error) => error.clone(),
+        None if task.omitted > 0 => {
+            format!("{} bytes of its output are not kept as a value", task.omitted)
+        }
+        None => String::new(),
     }
 }
 
