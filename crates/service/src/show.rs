@@ -79,6 +79,7 @@ fn stage_result(id: &TaskId, seen: &StepRun) -> StepResult {
         output,
         stdout: None,
         stderr: None,
+        omitted: 0,
         error,
     }
 }

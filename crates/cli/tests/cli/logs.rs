@@ -123,7 +123,7 @@ fn a_reader_that_goes_away_ends_it() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "on");
     drop(lines);
-    let (sender, ended) = std::sync::mpsc::channel();
+    let (sender, ended) = std::sync::mpsc::sync_channel(1);
     let waiting = std::thread::spawn(move || sender.send(child.wait().unwrap().success()));
     let success = ended.recv_timeout(crate::STEP_TIMEOUT);
     home.write("go", "");
