@@ -66,7 +66,7 @@ fn following_shows_what_is_printed_later() {
 #[test]
 fn the_last_lines_are_those_of_the_whole_log() {
     let home = Home::new();
-    let steps = "  - {name: count, type: script, command: 'seq 100000; echo oops >&2'}\n";
+    let steps = "  - {name: count, type: script, command: 'seq 100000'}\n";
     home.run(steps, &[]).ok();
     let name = home.only();
     let all = home.coven(&["logs", &name]).ok().out;
@@ -81,7 +81,7 @@ fn the_last_lines_are_those_of_the_whole_log() {
     let said = home.coven(&["logs", &name, "--tail", "2", "--stream", "out"]).ok().out;
     assert_eq!(said, "99999\n100000\n");
     let lines = home.coven(&["logs", &name, "--json"]).ok().lines();
-    assert_eq!(lines.len(), 100_001);
+    assert_eq!(lines.len(), 100_000);
     assert_eq!(lines[99_999]["text"], "100000");
 }
 
