@@ -76,6 +76,7 @@ async fn a_question_that_is_open_when_the_daemon_goes_is_answered_by_the_next_on
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     orchestrator.close().await;
+    drop((events, orchestrator));
     let orchestrator = open(&base).await;
     decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;

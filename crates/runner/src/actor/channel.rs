@@ -179,7 +179,9 @@ impl RunnerActor {
                     self.report_channel();
                 }
                 ChannelEvent::Idle(outcome) => {
-                    let is_completed = outcome.ending == TurnEnding::Completed;
+                    // What is to be said next goes on with the work.
+                    let is_completed =
+                        outcome.ending == TurnEnding::Completed && channel.waiting.is_empty();
                     channel.ended_turn(outcome);
                     self.report_channel();
                     if is_completed {
@@ -308,19 +310,10 @@ impl RunnerActor {
         if let Some(name) = &answer.name {
             drop(self.pane.mark(&answers(name)));
         }
+        // Words that the protocol has no place for are the next message of the session.
         self.say(&said.bytes);
-        if let Some(text) = said.next_prompt {
-            self.say_next(text);
-        }
         reply.end(Ok(()));
         self.speak();
-    }
-
-    /// Says at the end of the turn what could not be said with an answer.
-    fn say_next(&mut self, text: String) {
-        let AgentReader::Channel(channel) = &mut self.reader else { return };
-        let (message, reply) = (Message::new(text), DeliveryReply::nobody());
-        channel.waiting.push_front((message, reply));
     }
 
     /// Ends the turn that runs.

@@ -141,6 +141,11 @@ async fn a_question_is_still_asked_while_a_person_types_at_it() {
         let shown = runner.shown().await;
         let Some(ShownState::Asks(again)) = shown else { panic!("{read}: {shown:?}") };
         assert_eq!(again.digest, asked.digest, "{read}");
+        // A program that reads keys may have taken them, so that its question is asked anew.
+        if read.contains("-e") {
+            runner.stop().await.unwrap();
+            continue;
+        }
         runner.write(vec![0x7f]).await;
         while runner.view().await.unwrap().snapshot.text().contains("(y/n) n") {
             tokio::task::yield_now().await;

@@ -429,6 +429,9 @@ impl LiveJob {
     /// Remembers that a question was decided. A denial may carry a text, which the agent's dialog
     /// does not take: it goes out as a message once the agent is idle.
     pub(crate) fn remember(&mut self, decision: &InterventionDecision) {
+        if self.hears_denials() {
+            return;
+        }
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
         if let (InterventionChoice::Deny, Some(text)) = (decision.choice, text) {
             self.say = Some(match self.say.take() {
@@ -439,6 +442,11 @@ impl LiveJob {
                 None => text.to_owned(),
             });
         }
+    }
+
+    /// Whether the words of a denial are a part of the answer in its protocol. ACP has none for them.
+    fn hears_denials(&self) -> bool {
+        matches!(self.channel.as_deref(), Some("claude-stdio" | "codex-app-server"))
     }
 
     /// Whether this is what it is to be told. Reasons were joined by line breaks before.
