@@ -60,6 +60,7 @@ impl Home {
         for folder in ["config/coven", "state", "base"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
+        std::fs::write(dir.path().join(".gitconfig"), "[user]\n\tname = tester\n").unwrap();
         Self { dir }
     }
 
@@ -93,7 +94,6 @@ impl Home {
             ("XDG_CONFIG_HOME".to_owned(), format!("{home}/config")),
             ("XDG_STATE_HOME".to_owned(), format!("{home}/state")),
             ("COVEN_DEMO_HOME".to_owned(), format!("{home}/demo-state")),
-            ("USER".to_owned(), "tester".to_owned()),
         ])
     }
 

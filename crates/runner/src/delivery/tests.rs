@@ -283,7 +283,8 @@ fn a_draft_of_a_person_is_left_and_said() {
     delivery.step(&behind(AgentState::Idle), s(1));
     assert_eq!(delivery.step(&view(AgentState::Idle, "", "", false), s(5)), DeliveryStep::Type);
     // Whoever says that it is to be sent anyway has read what stands there.
-    let unverified = Message { proof: DeliveryProof::None, ..Message::new("hello") };
+    let unverified =
+        Message { proof: DeliveryProof::None, over_draft: true, ..Message::new("hello") };
     let mut delivery = Delivery::new(1, unverified, s(0));
     assert_eq!(delivery.step(&behind(AgentState::Idle), s(1)), DeliveryStep::Type);
 }

@@ -182,8 +182,13 @@ fn a_question_for_a_text_cannot_be_asked() {
     let place = Workspace::new();
     let (mut client, session) = place.session(PermissionMode::Ask);
     let messages = client.turn(&session, "ask Why?");
+    // The order of keys depends on what else is built.
+    let summary = messages.summary().replace(
+        "{\"question\":\"Why?\",\"options\":[]}",
+        "{\"options\":[],\"question\":\"Why?\"}",
+    );
     assert_eq!(
-        messages.summary(),
+        summary,
         "other pending {\"options\":[],\"question\":\"Why?\"}\n\
          failed: The Agent Client Protocol cannot ask a person for a text.\n\
          says: I could not ask: Why?\nusage"
