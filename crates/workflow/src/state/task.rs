@@ -10,7 +10,7 @@ use coven_model::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{maybe_shared, shared};
+use super::shared;
 use crate::decide::question_line;
 
 /// A task that was started at least once.
@@ -36,8 +36,9 @@ pub struct TaskRun {
     /// The end of what that attempt printed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub excerpt: String,
-    /// What its last command printed, if it is one.
-    #[serde(serialize_with = "maybe_shared", skip_serializing_if = "Option::is_none")]
+    /// What its last command printed, if it is one. It follows from the outcome, and states of before
+    /// do not have it.
+    #[serde(skip)]
     pub printed: Option<Arc<PrintedOutput>>,
     /// How many bytes of the output of its last attempt are missing in its value: they are on its
     /// tape alone, or a full disk took none.
@@ -53,13 +54,11 @@ pub struct TaskRun {
 }
 
 /// What a command printed, without the line ends at its end.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PrintedOutput {
     /// What it printed to its standard output, unless its value is exactly that.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
     /// What it printed to its standard error.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
 

@@ -293,7 +293,9 @@ fn a_failed_step_may_be_passed_over() {
     assert_eq!(told.prompt("then", 1), "<>");
     assert_eq!(
         told.run().variables()["steps"]["try"],
-        json!({"status": "failed", "output": null, "exit_code": 1})
+        json!({
+            "status": "failed", "output": null, "exit_code": 1, "stdout": "some output", "stderr": ""
+        })
     );
 }
 
