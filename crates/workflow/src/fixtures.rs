@@ -223,8 +223,11 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
         let expected: Value = serde_json::from_str(&expected).unwrap();
         assert_eq!(shown(&journal), expected, "{name}");
     }
-    // Every type of fact is in them.
-    assert_eq!(kinds, KINDS.iter().map(|kind| (*kind).to_owned()).collect());
+    // Every type of fact is in them, but for those that came later.
+    let came_later = |kind: &&str| *kind != "task.channel";
+    let first: BTreeSet<String> =
+        KINDS.iter().copied().filter(|kind| came_later(&kind)).map(str::to_owned).collect();
+    assert_eq!(kinds, first);
 }
 
 #[test]
