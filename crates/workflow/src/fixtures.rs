@@ -226,7 +226,7 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
     // Every type of fact is in them, but for those that came later.
     let came_later = |kind: &&str| *kind != "task.channel";
     let first: BTreeSet<String> =
-        KINDS.iter().copied().filter(|kind| came_later(&kind)).map(str::to_owned).collect();
+        KINDS.iter().copied().filter(came_later).map(str::to_owned).collect();
     assert_eq!(kinds, first);
 }
 
