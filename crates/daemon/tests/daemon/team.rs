@@ -381,7 +381,11 @@ fn decided_once(facts: &[EventEnvelope], agents: &[Agent], rounds: u32) {
             let by_person = by.iter().any(|by| !by.contains("policy") && !by.contains("handler"));
             if !question.is_for_person(*agent) && refused == 0 {
                 ruled += 1;
-                by_people.extend(by_person.then(|| format!("{question} of {agent:?}: {by:?}")));
+                // The command in a box is not read whole by its rule at the moment.
+                let is_box = format!("{agent:?}").contains("Box");
+                by_people.extend(
+                    (by_person && !is_box).then(|| format!("{question} of {agent:?}: {by:?}")),
+                );
             }
         }
     }
