@@ -251,3 +251,25 @@ fn a_command_is_read_only_where_every_line_of_its_question_is_taken() {
         assert_eq!(read(&rows, question).as_deref(), command, "{question}");
     }
 }
+
+/// A box is read when it is whole, wherever the cursor is and whatever its edge looks like.
+#[test]
+fn the_command_of_a_box_is_read_with_its_edges() {
+    let rules = rules(
+        r#"{"states": {"ask": {"pattern": "\\(a\\) allow", "region": "tail:6", "begins": "^\\+-",
+            "kind": "approval"}},
+            "approvals": [{"tool": "shell", "line": "^\\|   (.*)$",
+            "command": "\\A\\+-+\\+\\n\\| ask .*\\n\\| Run this\\?\\n(?P<command>(?:\\|   .*\\n)+)\\| \\(a\\) allow.*\\n\\+-+\\+\\z"}]}"#,
+    );
+    let mut screen = Screen::new(GridSize::new(80, 24));
+    screen.feed(b"\x1b[2J\x1b[H+------+\r\n| ask 1.2\r\n");
+    screen.feed(b"| Run this?\r\n|   touch asked-1-2\r\n| (a) allow  (d) deny\r\n");
+    let read = |screen: &mut Screen| {
+        let snapshot = screen.snapshot();
+        let view = LineView::of_screen(&snapshot);
+        rules.first(&view, |_| true).unwrap().action.command
+    };
+    assert_eq!(read(&mut screen), None);
+    screen.feed(b"+------+\r\n");
+    assert_eq!(read(&mut screen).as_deref(), Some("touch asked-1-2"));
+}

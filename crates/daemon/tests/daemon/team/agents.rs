@@ -157,7 +157,7 @@ impl Agent {
             },
             "approvals": [{
                 "tool": "shell",
-                "command": "\\A\\+-+\\n\\| ask .*\\n\\| Run this\\?\\n(?P<command>(?:\\|   .*\\n)+)\\| \\(a\\) allow.*\\n\\+-+\\z",
+                "command": "\\A\\+-+\\+\\n\\| ask .*\\n\\| Run this\\?\\n(?P<command>(?:\\|   .*\\n)+)\\| \\(a\\) allow.*\\n\\+-+\\+\\z",
                 "line": "^\\|   (.*)$",
             }],
             "keys": {"submit": ["Enter"], "approve": approve, "deny": deny},
