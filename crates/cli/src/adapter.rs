@@ -10,8 +10,10 @@ mod test;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use coven_adapters::loader::LoadError;
+use coven_api::ProblemCode;
 
-use crate::failure::Result;
+use crate::failure::{CommandFailure, Result};
 
 /// Looks at adapters, which say how to start, read, answer and stop an agent CLI.
 #[derive(Subcommand)]
@@ -97,5 +99,15 @@ pub(crate) fn run(command: Command) -> Result {
             replay::run(&kind, &file, json, config.as_deref())
         }
         Command::Test { kinds, recordings, json } => test::run(&kinds, recordings.as_deref(), json),
+    }
+}
+
+/// Why an adapter cannot be shown, checked or copied.
+fn not_usable(error: LoadError) -> CommandFailure {
+    match error {
+        LoadError::Unknown { .. } | LoadError::Name(_) => {
+            CommandFailure::not_found(ProblemCode::BadAdapter, error)
+        }
+        _ => CommandFailure::failed(error),
     }
 }

@@ -240,12 +240,14 @@ async fn show_first(
     item: &InterventionItem,
     choice: InterventionChoice,
     save: bool,
+    as_json: bool,
 ) -> Result<Option<String>> {
     let asked = &item.intervention;
     if asked.kind != InterventionKind::Approval || !question::approves(choice) {
         return Ok(None);
     }
-    for line in question::excerpt(asked) {
+    let shown = if as_json { Vec::new() } else { question::excerpt(asked) };
+    for line in shown {
         for part in output::folded(&line, output::columns().saturating_sub(4)) {
             output::say!("  │ {part}");
         }
@@ -259,6 +261,10 @@ async fn show_first(
         return Err(CommandFailure::failed(message)
             .hint(format!("approve it once: coven approve {}", item.workflow_name)));
     };
+    // Who reads JSON has read the rule with the question.
+    if as_json {
+        return Ok(Some(rule.clone()));
+    }
     let length = if save { "from now on, in every session" } else { "for the rest of the session" };
     output::say!("The rule that answers {length}:");
     for line in output::clean(rule).lines() {
@@ -307,7 +313,7 @@ async fn decide(
         None if choice == InterventionChoice::Answer => "answered".to_owned(),
         None => question::words(choice).to_owned(),
     };
-    let rule = show_first(item, choice, save).await?;
+    let rule = show_first(item, choice, save, which.json).await?;
     let why = which.why.clone();
     let decide =
         DecideRequest { decision: choice, answer: text, entry: None, digest, why, rule, save };

@@ -198,7 +198,8 @@ pub(crate) fn choose<'a>(
             if let Some(queued) = queued.next().filter(|_| wanted != TaskFilter::Started) {
                 return Err(waits_for_slot(name, queued));
             }
-            let failure = CommandFailure::failed(format!("{name} has no {} now", wanted.words()));
+            let message = format!("{name} has no {} now", wanted.words());
+            let failure = CommandFailure::not_found(ProblemCode::NoAgent, message);
             Err(failure.hint(format!("`coven show {name}` says how it stands")))
         }
         several => {

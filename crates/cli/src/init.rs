@@ -118,7 +118,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             }
             written.push((path, text));
         } else {
-            output::say!("{} is there already and stays as it is", path.display());
+            if !arguments.json {
+                output::say!("{} is there already and stays as it is", path.display());
+            }
             kept.push(path);
         }
     }

@@ -177,10 +177,12 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
 /// What is wrong with the agent, without places: they would lie in the definition that this
 /// command generated, which the user has not seen.
 fn plain(failure: CommandFailure) -> CommandFailure {
-    let first = failure.problem().and_then(|problem| problem.problems.first().cloned());
+    let first = failure
+        .problem()
+        .and_then(|problem| Some((problem.code, problem.problems.first().cloned()?)));
     match first {
-        Some(first) => {
-            let failure = CommandFailure::failed(output::one_line(&first.message));
+        Some((code, first)) => {
+            let failure = CommandFailure::not_found(code, output::one_line(&first.message));
             match first.help {
                 Some(help) => failure.hint(output::one_line(&help)),
                 None => failure,

@@ -114,6 +114,11 @@ const SCHEMA_FOLDER: &str = "schemas";
 /// folders of written files, so that it is there without a network and for everyone who has them;
 /// `way` leads from the file to that place.
 pub(crate) fn schema_line(home: &Path, way: &str, file: SchemaFile) -> Result<String> {
+    Ok(format!("{SCHEMA_COMMENT}{}\n", schema_place(home, way, file)?))
+}
+
+/// Writes a schema beside the files that it is for, and says where it is from one of them.
+pub(crate) fn schema_place(home: &Path, way: &str, file: SchemaFile) -> Result<String> {
     let name = format!("{}.json", file.name());
     let path = home.join(SCHEMA_FOLDER).join(&name);
     let failed =
@@ -135,7 +140,7 @@ pub(crate) fn schema_line(home: &Path, way: &str, file: SchemaFile) -> Result<St
         fs::create_dir_all(home.join(SCHEMA_FOLDER)).map_err(failed)?;
         fs::write(&path, text).map_err(failed)?;
     }
-    Ok(format!("{SCHEMA_COMMENT}{way}{SCHEMA_FOLDER}/{name}\n"))
+    Ok(format!("{way}{SCHEMA_FOLDER}/{name}"))
 }
 
 /// What such a line begins with.

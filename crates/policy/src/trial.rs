@@ -57,8 +57,10 @@ pub fn test<'a>(
                 digest: past.intervention.digest.as_ref(),
             })
         });
-        if let Some(PolicyDecision { rule: Some(rule), layer: Some(layer), .. }) = &decision {
-            used.insert((*layer, rule.clone()));
+        for PolicyDecision { rule, layer, parts, .. } in &decision {
+            let parts = parts.iter().map(|part| (part.layer, part.rule.as_ref()));
+            let named = [(*layer, rule.as_ref())].into_iter().chain(parts);
+            used.extend(named.filter_map(|(layer, rule)| Some((layer?, rule?.clone()))));
         }
         let said = decision.as_ref().and_then(|decision| decision.ruling.choice());
         let agrees = said.zip(past.decided).map(|(said, decided)| said == decided);

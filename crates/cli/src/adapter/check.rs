@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use coven_adapters::config::layering::check_layer;
 use coven_adapters::loader::CONFIG_FILE;
 use coven_adapters::{AdapterConfigLoader, Config, builtin, default_registry};
+use coven_api::ProblemCode;
 use coven_notation::{FileProblem, SourceFile, near};
 
 use crate::failure::{CommandFailure, Result};
@@ -66,7 +67,8 @@ fn sources(what: &str) -> Result<Vec<LayerSource>> {
         }
     }
     if found.is_empty() {
-        let failure = CommandFailure::failed(format!("`{what}` is neither a file nor an adapter"));
+        let message = format!("`{what}` is neither a file nor an adapter");
+        let failure = CommandFailure::not_found(ProblemCode::BadAdapter, message);
         let types = AdapterConfigLoader::new(folders::adapters()).types();
         return Err(match near(what, types.iter().map(String::as_str)).first() {
             Some(name) => failure.hint(format!("did you mean `{name}`?")),

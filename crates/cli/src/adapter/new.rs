@@ -7,12 +7,14 @@ use coven_adapters::loader::{CONFIG_FILE, is_type};
 
 use crate::connect::block_on;
 use crate::failure::{CommandFailure, Result};
+use crate::schema::SchemaFile;
 use crate::written::NewFile;
 use crate::{folders, trust, written};
 
 /// What a new file begins with: an agent that takes its prompt as the last argument and shows one
 /// thing while it works, another while it waits.
 const TEMPLATE: &str = r#"{
+  "$schema": "@SCHEMA@",
   "schemaVersion": 1,
   "metadata": { "displayName": "@NAME@" },
   "command": "@TYPE@",
@@ -62,20 +64,25 @@ pub(super) fn run(kind: &str, from: Option<&str>, user: bool, as_json: bool) -> 
         return Err(CommandFailure::usage(format!("{kind:?} cannot be the type of an adapter"))
             .hint("use lower-case letters, digits, `-` and `_`"));
     }
-    let text = match from {
-        Some(from) => {
-            let loader = AdapterConfigLoader::new(folders::adapters());
-            let mut config =
-                loader.load(from, None).map_err(CommandFailure::failed)?.config.as_ref().clone();
+    let within = Path::new("adapters").join(kind).join(CONFIG_FILE);
+    let (home, project) = written::home_of_new(user, &within)?;
+    let like = from.map(|from| AdapterConfigLoader::new(folders::adapters()).load(from, None));
+    let like = like.transpose().map_err(super::not_usable)?;
+    let path = home.join(within);
+    let schema = written::schema_place(&home, "../../", SchemaFile::Adapter)?;
+    let text = match from.zip(like) {
+        Some((from, like)) => {
+            let mut config = like.config.as_ref().clone();
+            config.schema = Some(schema);
             config.command.get_or_insert_with(|| from.to_owned());
             let json = serde_json::to_string_pretty(&config).map_err(CommandFailure::failed)?;
             format!("{json}\n")
         }
-        None => TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind),
+        None => {
+            let text = TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind);
+            text.replace("@SCHEMA@", &schema)
+        }
     };
-    let within = Path::new("adapters").join(kind).join(CONFIG_FILE);
-    let (home, project) = written::home_of_new(user, &within)?;
-    let path = home.join(within);
     let (path, text) = (path.as_path(), text.as_str());
     let command = "coven adapter check";
     written::create(&NewFile { path, text, command, noun: "type", as_json })?;

@@ -1,6 +1,7 @@
 //! `coven adapter show`.
 
 use coven_adapters::{AdapterConfigLoader, builtin};
+use coven_api::ProblemCode;
 use serde_json::json;
 
 use super::list::layers;
@@ -11,13 +12,14 @@ pub(super) fn run(kind: &str, as_json: bool, source: bool) -> Result {
     if source {
         let text = builtin::source(kind).ok_or_else(|| {
             let types: Vec<&str> = builtin::types().collect();
-            CommandFailure::failed(format!("`{kind}` is not built in"))
+            let message = format!("`{kind}` is not built in");
+            CommandFailure::not_found(ProblemCode::BadAdapter, message)
                 .hint(format!("these are: {}", types.join(", ")))
         })?;
         return output::file(text);
     }
     let adapters = AdapterConfigLoader::new(folders::adapters());
-    let loaded = adapters.load(kind, None).map_err(CommandFailure::failed)?;
+    let loaded = adapters.load(kind, None).map_err(super::not_usable)?;
     for report in &loaded.reports {
         output::report(report);
     }

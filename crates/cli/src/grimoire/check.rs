@@ -6,7 +6,7 @@ use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::check;
 
 use crate::abilities;
-use crate::failure::{CommandFailure, Result};
+use crate::failure::Result;
 use crate::written::{read, report, tell};
 
 pub(super) fn run(what: &[String], as_json: bool) -> Result {
@@ -45,7 +45,7 @@ fn found(what: &str) -> Result<Vec<ProblemReport>> {
         })
         .collect();
     match catalogue.plan(what) {
-        Err(error) if named.is_empty() => Err(CommandFailure::failed(error)),
+        Err(error) if named.is_empty() => Err(super::not_usable(error)),
         _ => Ok(named),
     }
 }

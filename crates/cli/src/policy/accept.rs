@@ -55,11 +55,14 @@ pub(super) fn accept(yes: bool, as_json: bool) -> Result {
             PolicyState::New | PolicyState::Changed => {}
         }
         let bytes = seen(&path, &standing)?;
-        output::say!("{}:", standing.path);
-        output::say!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
-        check(&path)?;
+        // A program that reads JSON has agreed already, by `--yes`.
+        if !as_json {
+            output::say!("{}:", standing.path);
+            output::say!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
+            check(&path)?;
+        }
         if !yes {
-            if !tty::is_interactive() {
+            if as_json || !tty::is_interactive() {
                 return Err(CommandFailure::failed("there is no terminal to ask on")
                     .hint("look at it, then: coven policy accept --yes"));
             }

@@ -11,6 +11,7 @@ use coven_workflow::view::dry_run;
 use coven_workflow::{
     CheckEnvironment, VariableScope, WorkflowPlan, bind_inputs, check, known_inputs, settle,
 };
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::jobs::{JobPlanner, PlannedJob};
@@ -46,14 +47,35 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
         )])),
         base: &base,
     };
-    let steps: Vec<(&PlanStep, Vec<PlannedJob>)> =
-        settled.steps.iter().map(|step| (step, planner.jobs(step))).collect();
+    let jobs = settled.steps.iter().enumerate();
+    let jobs = jobs.map(|(index, step)| (step, planner.jobs(step, index == 0)));
+    let steps: Vec<(&PlanStep, Vec<PlannedJob>)> = jobs.collect();
+    let problems = problems(&plan, &given, &inputs, &known);
+    let fatal = problems.iter().find(|problem| problem.severity == "error");
     if arguments.json {
-        as_json(&settled, &inputs, &steps)?;
-    } else {
-        output::write(&words(&settled, &inputs, &steps))?;
+        as_json(&settled, &inputs, &steps, &problems)?;
+        return fatal.map_or(Ok(()), |problem| {
+            let failure = CommandFailure::failed(&problem.message);
+            Err(failure.hint(problem.help.as_deref().unwrap_or_default()))
+        });
     }
-    problems(&plan, &given, &inputs, &known)
+    output::write(&words(&settled, &inputs, &steps))?;
+    for RunProblem { severity, message, help } in &problems {
+        output::say!("{severity}: {}", output::one_line(message));
+        if let Some(help) = help {
+            output::say!("hint: {}", output::one_line(help));
+        }
+    }
+    if fatal.is_some() { Err(CommandFailure::told()) } else { Ok(()) }
+}
+
+/// What would keep a run from starting, or what it would begin without.
+#[derive(Debug, Serialize)]
+struct RunProblem {
+    severity: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
 }
 
 fn plan(what: &RunTarget, known: &CheckEnvironment) -> Result<WorkflowPlan> {
@@ -73,40 +95,43 @@ fn plan(what: &RunTarget, known: &CheckEnvironment) -> Result<WorkflowPlan> {
     }
 }
 
-/// Tells what would keep a run from starting.
+/// What would keep a run from starting. One that is only shown needs no inputs; one that is started
+/// does.
 fn problems(
     plan: &WorkflowPlan,
     given: &Map<String, Value>,
     inputs: &Map<String, Value>,
     known: &CheckEnvironment,
-) -> Result {
-    // A run that is only shown needs no inputs; one that is started does.
-    for problem in bind_inputs(plan, given).err().unwrap_or_default() {
-        output::say!("warning: {}", output::one_line(&problem.message));
-        if let Some(help) = &problem.help {
-            output::say!("hint: {}", output::one_line(help));
-        }
-    }
-    let mut told = abilities::unknown_adapters(plan, inputs, known);
-    told.extend(abilities::unable(plan, inputs));
-    for problem in &told {
-        let severity = if problem.fatal { "error" } else { "warning" };
-        output::say!("{severity}: {}", output::one_line(&problem.message));
-        output::say!("hint: {}", output::one_line(&problem.help));
-    }
-    if told.iter().any(|problem| problem.fatal) { Err(CommandFailure::told()) } else { Ok(()) }
+) -> Vec<RunProblem> {
+    let missing = bind_inputs(plan, given).err().unwrap_or_default();
+    let missing = missing.into_iter().map(|problem| RunProblem {
+        severity: "warning",
+        message: problem.message,
+        help: problem.help,
+    });
+    let unable = abilities::unknown_adapters(plan, inputs, known)
+        .into_iter()
+        .chain(abilities::unable(plan, inputs));
+    let unable = unable.map(|problem| RunProblem {
+        severity: if problem.fatal { "error" } else { "warning" },
+        message: problem.message,
+        help: Some(problem.help),
+    });
+    missing.chain(unable).collect()
 }
 
 fn as_json(
     plan: &WorkflowPlan,
     inputs: &Map<String, Value>,
     steps: &[(&PlanStep, Vec<PlannedJob>)],
+    problems: &[RunProblem],
 ) -> Result {
     let mut view = serde_json::to_value(dry_run(plan)).map_err(CommandFailure::failed)?;
     let jobs: Map<String, Value> =
         steps.iter().map(|(step, jobs)| (step.name.clone(), json!(jobs))).collect();
     view["inputs"] = json!(inputs);
     view["jobs"] = Value::Object(jobs);
+    view["problems"] = json!(problems);
     output::json(&view)
 }
 
@@ -177,8 +202,9 @@ fn job_words(text: &mut String, step: &PlanStep, job: &PlannedJob) {
     if let Some(sandbox) = job.sandbox {
         say("sandbox", &output::one_line(json!(sandbox).as_str().unwrap_or_default()));
     }
-    if !job.argv.is_empty() {
-        say("argv", &shell_words(&job.argv));
+    // A command of several lines is shown in several.
+    for (index, line) in shell_words(&job.argv).lines().enumerate() {
+        say(if index == 0 { "argv" } else { "" }, &output::clean(line));
     }
     say("cwd", &output::one_line(&job.cwd));
     for (name, value) in &job.env {
@@ -219,7 +245,7 @@ fn shell_words(argv: &[String]) -> String {
             format!("'{}'", argument.replace('\'', r"'\''"))
         }
     };
-    output::one_line(&argv.iter().map(word).collect::<Vec<_>>().join(" "))
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A plan as a table.
@@ -259,7 +285,7 @@ mod tests {
 
     #[test]
     fn arguments_are_shown_as_a_shell_would_take_them() {
-        let argv = ["bash", "-c", "echo 'it is'", "", "--model=a/b"].map(str::to_owned);
-        assert_eq!(shell_words(&argv), r"bash -c 'echo '\''it is'\''' '' --model=a/b");
+        let argv = ["bash", "-c", "echo 'it is'\ntrue", "", "--model=a/b"].map(str::to_owned);
+        assert_eq!(shell_words(&argv), "bash -c 'echo '\\''it is'\\''\ntrue' '' --model=a/b");
     }
 }

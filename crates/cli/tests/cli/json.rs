@@ -92,3 +92,51 @@ fn what_is_written_is_told_as_json() {
         has(&accepted, &["path", "digest"]);
     }
 }
+
+/// Who reads JSON reads nothing else, also on standard error.
+#[test]
+fn with_json_there_is_no_other_text() {
+    let home = Home::new();
+    let steps = "  - {name: one, type: script, cwd: no/such, command: \"echo a\\necho b\"}\n  \
+                 - {name: two, type: agent, adapter: '${input.cli}', prompt: go}\n";
+    let text =
+        format!("name: t\ndescription: A test.\ninputs:\n  cli: {{default: dmo}}\nsteps:\n{steps}");
+    home.write("t.yaml", &text);
+    let said = home.coven(&["run", "./t.yaml", "--dry-run", "--json"]).code(1);
+    let plan = said.json();
+    assert_eq!(plan["problems"][0]["severity"], "error", "{plan:#}");
+    let problem = plan["jobs"]["one"][0]["problem"].as_str().unwrap_or_default();
+    assert!(
+        problem.starts_with("there is no folder ") && problem.ends_with("/no/such"),
+        "{problem}"
+    );
+    let error: Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(error["error"]["message"], plan["problems"][0]["message"]);
+    // For people a command keeps its lines.
+    let shown = home.coven(&["run", "./t.yaml", "--dry-run"]).code(1).out;
+    assert!(shown.contains("-c 'echo a\n") && shown.contains(" echo b'\n"), "{shown}");
+
+    assert_eq!(home.coven(&["init", "--json"]).ok().err, "");
+    std::fs::remove_file(home.path("project/.coven/policy.yaml")).unwrap();
+    let again = home.coven(&["init", "--json"]).ok();
+    assert_eq!((again.err.as_str(), again.json()["kept"].as_array().map(Vec::len)), ("", Some(1)));
+
+    for (args, code) in [
+        (&["adapter", "show", "no-such"][..], "bad-adapter"),
+        (&["adapter", "check", "no-such"][..], "bad-adapter"),
+        (&["adapter", "new", "mine", "--from", "no-such"][..], "bad-adapter"),
+        (&["new", "no-such", "--detach"][..], "bad-definition"),
+        (&["grimoire", "check", "no-such"][..], "grimoire-not-found"),
+    ] {
+        let said = home.coven(&[args, &["--json"]].concat()).code(1);
+        let error: Value = serde_json::from_str(&said.err).unwrap();
+        assert_eq!(error["error"]["code"], code, "{args:?}");
+    }
+    let made = home.coven(&["adapter", "new", "mine", "--json"]).ok();
+    let path = made.json()["path"].as_str().unwrap().to_owned();
+    let config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let schema =
+        std::path::Path::new(&path).parent().unwrap().join(config["$schema"].as_str().unwrap());
+    assert!(schema.is_file(), "{}", schema.display());
+    home.coven(&["adapter", "check", "mine"]).ok();
+}

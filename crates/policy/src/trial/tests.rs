@@ -66,3 +66,16 @@ fn each_past_intervention_is_held_against_the_rules() {
     let unused: Vec<&str> = trial.unused.iter().map(|(_, rule)| rule.name.as_str()).collect();
     assert_eq!(unused, ["never"]);
 }
+
+#[test]
+fn a_rule_for_a_part_of_a_command_decided_something() {
+    let text = "version: 2\nrules:\n\
+                - {name: tests, command: 'cargo test( .*)?', decision: allow}\n\
+                - {name: logs, redirect: '>>? target/\\S+', decision: allow}\n";
+    let policy = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
+    let policies = EffectivePolicies { user: Some(policy), ..EffectivePolicies::default() };
+    let asked = intervention(1, InterventionKind::Approval, "cargo test > target/log");
+    let past =
+        PastQuestion { intervention: &asked, adapter: "claude", dialog: None, decided: None };
+    assert!(test(&policies, [past]).unused.is_empty());
+}

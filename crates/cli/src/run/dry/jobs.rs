@@ -78,7 +78,12 @@ impl JobPlanner<'_> {
         JobPlanner { registry: self.registry, scope, base: self.base }
     }
 
-    pub(super) fn jobs(&self, step: &PlanStep) -> Vec<PlannedJob> {
+    /// The jobs of a step, with what is wrong with them.
+    pub(super) fn jobs(&self, step: &PlanStep, is_first: bool) -> Vec<PlannedJob> {
+        self.planned(step).into_iter().map(|job| without_folder(job, is_first)).collect()
+    }
+
+    fn planned(&self, step: &PlanStep) -> Vec<PlannedJob> {
         match &step.action {
             StepAction::Agent { agent } => vec![self.agent(step, &step.name, agent)],
             StepAction::AgentLoop { agent, arbiter, max_iterations, .. } => {
@@ -267,6 +272,17 @@ fn missing(job: PlannedJob) -> PlannedJob {
         return job;
     }
     let problem = job.argv.first().map(|program| format!("`{program}` was not found in PATH"));
+    PlannedJob { problem, ..job }
+}
+
+/// Says so if the folder of a job is not there. A step before it may make it.
+fn without_folder(job: PlannedJob, is_first: bool) -> PlannedJob {
+    let is_known = !job.cwd.contains("${");
+    if job.problem.is_some() || !is_known || Path::new(&job.cwd).is_dir() {
+        return job;
+    }
+    let made = if is_first { "" } else { " yet; a step before it may make it" };
+    let problem = Some(format!("there is no folder {}{made}", job.cwd));
     PlannedJob { problem, ..job }
 }
 
