@@ -337,8 +337,18 @@ impl ScreenSniffer {
                 Some(self.printed.max(since).max(self.typed) + UNEXPLAINED_AFTER)
             }
             AgentState::Starting => Some(since + START_LIMIT),
+            // Who works prints. A child of the agent may have said that it does.
+            AgentState::Working if self.hides_question() => {
+                Some(self.printed.max(since).max(self.typed) + UNEXPLAINED_AFTER)
+            }
             _ => None,
         }
+    }
+
+    /// Whether the screen shows a question while something else says that the agent works.
+    fn hides_question(&self) -> bool {
+        let conflicts = self.last.iter().flat_map(|reading| &reading.conflicts);
+        conflicts.into_iter().any(|conflict| conflict.state == AgentState::Awaiting)
     }
 
     /// When to call [`tick`](Self::tick) next, if nothing happens before.

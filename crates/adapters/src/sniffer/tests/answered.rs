@@ -150,3 +150,25 @@ fn what_nobody_knows_is_told_once_it_was_quiet_for_long_enough() {
     assert!(!slow.take_unexplained(ms(59_000)));
     assert!(slow.take_unexplained(ms(61_000)), "it does not get done with starting");
 }
+
+/// A child of the agent can say that the agent works, and be wrong or dead by the time it asks.
+#[test]
+fn a_question_behind_a_signal_that_says_working_reaches_a_person() {
+    for signal in [status(ProgramState::Working), title("work")] {
+        let mut sniffer = sniffer();
+        sniffer.signal(&signal, ms(0));
+        sniffer.look_at_text("esc to interrupt", ms(10));
+        assert!(!sniffer.take_unexplained(ms(60_000)), "it works");
+        sniffer.printed(ms(60_000));
+        sniffer.look_at_text("Run rm?", ms(60_010));
+        assert_eq!(sniffer.verdict().state, AgentState::Working, "the signal counts at first");
+        assert!(
+            sniffer.deadline().is_some_and(|due| due <= ms(80_010)),
+            "{:?}",
+            sniffer.deadline()
+        );
+        assert!(!sniffer.take_unexplained(ms(79_000)));
+        assert!(sniffer.take_unexplained(ms(80_010)));
+        assert!(!sniffer.take_unexplained(ms(200_000)), "once");
+    }
+}
