@@ -31,21 +31,11 @@ impl Person {
     fn read() -> Self {
         let uid = rustix::process::getuid().as_raw();
         // Not from the environment, where anybody can say another name.
-        let login = user_name(uid);
+        let login = coven_service::user_name(uid);
         let mut names = git_name().into_iter().chain(login).map(|name| plain(&name));
         let name = names.find(|name| !name.is_empty());
         Self { name, uid }
     }
-}
-
-/// The login, as `/etc/passwd` has it. Users of other sources have none here.
-fn user_name(uid: u32) -> Option<String> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    users.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
-    })
 }
 
 /// The user's own name in git. What a repository says it is counts nothing: anybody can write that.
@@ -61,9 +51,9 @@ fn git_name() -> Option<String> {
 
 /// A name on one line, without what could look like another field.
 fn plain(name: &str) -> String {
-    let kept = name.chars().filter(|c| !c.is_control() && !matches!(c, '(' | ')'));
-    let kept: String = kept.take(MAX_NAME_LENGTH).collect();
-    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = name.split_whitespace().collect::<Vec<_>>().join(" ");
+    let kept = words.chars().filter(|c| !c.is_control() && !matches!(c, '(' | ')'));
+    kept.take(MAX_NAME_LENGTH).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_and_no_other_field() {
-        assert_eq!(plain("  Mira\tDoe\n"), "MiraDoe");
+        assert_eq!(plain("  Mira\tDoe\n"), "Mira Doe");
         assert_eq!(plain("Mira (uid 0 via socket)"), "Mira uid 0 via socket");
         assert_eq!(plain(&"x".repeat(1000)).len(), MAX_NAME_LENGTH);
         assert_eq!(plain("\u{1b}[31m"), "[31m");

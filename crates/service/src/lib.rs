@@ -80,6 +80,7 @@ pub use coven_runner::{
 pub use coven_runtime::hold::HolderRegistry;
 pub use coven_runtime::processes::{Identity as ProcessIdentity, JOB_VARIABLE};
 pub use coven_runtime::{lineage, machine};
+pub use coven_store::user_name;
 pub use device_store::{DeviceCredential, DeviceError, DeviceRecord, DeviceStore};
 pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};

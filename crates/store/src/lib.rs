@@ -54,7 +54,7 @@ pub use index::{Index, SessionEntry};
 pub use journal::{Journal, JournalReader, JournalRecord};
 pub use layout::{BaseDir, BaseDirError};
 pub use lock::Lock;
-pub use ownership::{FolderOwners, NotOwned};
+pub use ownership::{FolderOwners, NotOwned, user_name};
 pub use register::Register;
 pub use registry::{Registered, Registry};
 pub use retention::Retention;

@@ -83,7 +83,7 @@ impl std::fmt::Display for FolderOwners {
 }
 
 /// The name of a user, as `/etc/passwd` has it. Users of other sources have only their id here.
-fn user_name(uid: u32) -> Option<String> {
+pub fn user_name(uid: u32) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     users.lines().find_map(|line| {
         let mut fields = line.split(':');
