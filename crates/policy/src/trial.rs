@@ -57,7 +57,7 @@ pub fn test<'a>(
                 digest: past.intervention.digest.as_ref(),
             })
         });
-        for PolicyDecision { rule, layer, parts, .. } in &decision {
+        if let Some(PolicyDecision { rule, layer, parts, .. }) = &decision {
             let parts = parts.iter().map(|part| (part.layer, part.rule.as_ref()));
             let named = [(*layer, rule.as_ref())].into_iter().chain(parts);
             used.extend(named.filter_map(|(layer, rule)| Some((layer?, rule?.clone()))));

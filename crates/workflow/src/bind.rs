@@ -96,7 +96,7 @@ fn value(input: &PlanInput, given: Option<&Value>) -> Result<Value, Box<FileProb
         };
         return Err(Box::new(problem));
     };
-    coerce(input.kind, given).ok_or_else(|| {
+    coerce_input(input.kind, given).ok_or_else(|| {
         let message = format!("the input `{name}` is not {}", input.kind.in_words());
         let help = match input.kind {
             InputType::String => "write text",
@@ -121,7 +121,7 @@ pub(crate) fn fits(kind: InputType, value: &Value) -> bool {
 }
 
 /// A value of the type: as it is, or read from text, or written as text.
-fn coerce(kind: InputType, given: &Value) -> Option<Value> {
+pub fn coerce_input(kind: InputType, given: &Value) -> Option<Value> {
     if fits(kind, given) {
         return Some(given.clone());
     }

@@ -45,7 +45,7 @@ pub mod verdict;
 pub mod view;
 
 pub use abilities::{Inability, ability_problems, inabilities};
-pub use bind::{bind_event, bind_inputs, known_inputs};
+pub use bind::{bind_event, bind_inputs, coerce_input, known_inputs};
 pub use check::{CheckEnvironment, CheckedDefinition, check};
 pub use command::Command;
 pub use compile::settle;

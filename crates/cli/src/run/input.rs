@@ -3,8 +3,9 @@
 use coven_api::ApiClient;
 use coven_api::catalogue::{BaseDirQuery, CheckRequest, InputItem};
 use coven_notation::{FileSyntax, SourceFile};
-use coven_workflow::WorkflowPlan;
-use serde_json::{Map, Value};
+use coven_workflow::plan::InputType;
+use coven_workflow::{WorkflowPlan, coerce_input};
+use serde_json::{Map, Value, json};
 
 use super::{Arguments, RunTarget};
 use crate::failure::{CommandFailure, Result};
@@ -37,7 +38,9 @@ pub(super) async fn read(
     let known = known(client, what, base_dir).await;
     for text in &arguments.inputs {
         let (name, value) = named(text)?;
-        let kind = known.iter().find(|input| input.name == name).map(|input| input.kind.as_str());
+        // A type that a newer daemon knows is the daemon's to check.
+        let kind = known.iter().find(|input| input.name == name);
+        let kind = kind.and_then(|input| serde_json::from_value(json!(input.kind)).ok());
         inputs.insert(name.to_owned(), typed(name, value, kind)?);
     }
     Ok(inputs)
@@ -48,9 +51,7 @@ pub(super) fn given(arguments: &Arguments, plan: &WorkflowPlan) -> Result<Map<St
     let mut inputs = from_file(arguments)?;
     for text in &arguments.inputs {
         let (name, value) = named(text)?;
-        let input = plan.inputs.iter().find(|input| input.name == name);
-        let kind = input.map(|input| serde_json::json!(input.kind));
-        let kind = kind.as_ref().and_then(Value::as_str);
+        let kind = plan.inputs.iter().find(|input| input.name == name).map(|input| input.kind);
         inputs.insert(name.to_owned(), typed(name, value, kind)?);
     }
     Ok(inputs)
@@ -86,30 +87,16 @@ async fn known(client: &ApiClient, what: &RunTarget, base_dir: &str) -> Vec<Inpu
 }
 
 /// A value of the type that is wanted. What wants a text gets it as it is.
-fn typed(name: &str, text: &str, kind: Option<&str>) -> Result<Value> {
-    let kind = match kind {
-        None | Some("string") => return Ok(Value::from(text)),
-        Some(kind) => kind,
-    };
-    // A list of words is `a,b`.
-    if kind == "array" && !text.trim_start().starts_with('[') {
-        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        return Ok(words.map(Value::from).collect());
-    }
-    let value: Option<Value> = serde_json::from_str(text).ok();
-    let fits = |value: &Value| match kind {
-        "number" => value.is_number(),
-        "boolean" => value.is_boolean(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        _ => true,
-    };
-    value.filter(fits).ok_or_else(|| {
-        let example = match kind {
-            "number" => "3",
-            "boolean" => "true",
-            "array" => "'[\"a\", \"b\"]'",
-            _ => "'{\"key\": \"value\"}'",
+fn typed(name: &str, text: &str, kind: Option<InputType>) -> Result<Value> {
+    let given = Value::from(text);
+    let Some(kind) = kind else { return Ok(given) };
+    coerce_input(kind, &given).ok_or_else(|| {
+        let (kind, example) = match kind {
+            InputType::String => ("string", "text"),
+            InputType::Number => ("number", "3"),
+            InputType::Boolean => ("boolean", "true"),
+            InputType::Array => ("array", "'[\"a\", \"b\"]'"),
+            InputType::Object => ("object", "'{\"key\": \"value\"}'"),
         };
         CommandFailure::usage(format!(
             "the input `{name}` is of the type {kind}, and `{text}` is not"
@@ -139,13 +126,13 @@ mod tests {
     #[test]
     fn inputs_become_what_the_workflow_wants() {
         assert_eq!(typed("a", "007", None).unwrap(), Value::from("007"));
-        assert_eq!(typed("a", "007", Some("string")).unwrap(), Value::from("007"));
-        assert_eq!(typed("a", "3", Some("number")).unwrap(), Value::from(3));
-        assert_eq!(typed("a", "true", Some("boolean")).unwrap(), Value::from(true));
-        assert_eq!(typed("a", "a, b", Some("array")).unwrap(), serde_json::json!(["a", "b"]));
-        assert_eq!(typed("a", "[1]", Some("array")).unwrap(), serde_json::json!([1]));
-        assert!(typed("a", "[1", Some("array")).is_err());
-        assert!(typed("a", "three", Some("number")).is_err());
-        assert!(typed("a", "[1]", Some("object")).is_err());
+        assert_eq!(typed("a", "007", Some(InputType::String)).unwrap(), Value::from("007"));
+        assert_eq!(typed("a", "3", Some(InputType::Number)).unwrap(), Value::from(3));
+        assert_eq!(typed("a", "true", Some(InputType::Boolean)).unwrap(), Value::from(true));
+        assert_eq!(typed("a", "a, b", Some(InputType::Array)).unwrap(), json!(["a", "b"]));
+        assert_eq!(typed("a", "[1]", Some(InputType::Array)).unwrap(), json!([1]));
+        assert!(typed("a", "[1", Some(InputType::Array)).is_err());
+        assert!(typed("a", "three", Some(InputType::Number)).is_err());
+        assert!(typed("a", "[1]", Some(InputType::Object)).is_err());
     }
 }
