@@ -153,6 +153,20 @@ impl ScreenSniffer {
         self.last.as_ref().filter(is_asked)?.menu.as_ref()
     }
 
+    /// Takes what the screen asks at this moment for what is asked, though it has not lasted. Who
+    /// is about to press a key has looked at it.
+    pub fn settle_question(&mut self, now: Duration) {
+        if let Some((reading, _)) = self.candidate.take_if(|(reading, _)| reading.asks()) {
+            self.adopt(reading, now);
+        }
+    }
+
+    /// What the screen asks at this moment, in words that stay the same until it reacts.
+    pub fn asked_words(&self) -> Option<Vec<String>> {
+        let reading = self.last.as_ref().filter(|reading| reading.asks())?;
+        Some(question::essence(&self.rules, reading))
+    }
+
     /// Whether the question stands there since before the last answer: either that was not taken, or
     /// the same is asked again.
     pub fn question_is_repeated(&self) -> bool {

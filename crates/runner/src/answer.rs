@@ -35,6 +35,31 @@ pub(crate) const STOPPED_LOOK_TIME: Duration = Duration::from_millis(250);
 /// How long after a person has typed at a question what they typed may be taken.
 pub(crate) const PERSON_ANSWER_TIME: Duration = Duration::from_millis(3200);
 
+/// How long keys that were read may still act, where nothing was seen of them: behind a slow link or
+/// in a program that is busy. Others would act behind them, on something that nobody has seen.
+const STRAY_KEY_TIME: Duration = Duration::from_secs(30);
+
+/// Keys of an answer that were read and have had no effect that could be seen.
+#[derive(Debug)]
+pub(crate) struct StrayKeys {
+    /// What was asked then.
+    asked: Option<Vec<String>>,
+    until: Duration,
+}
+
+impl StrayKeys {
+    pub(crate) fn new(asked: Option<Vec<String>>, now: Duration) -> Self {
+        Self { asked, until: now + STRAY_KEY_TIME }
+    }
+
+    /// Why no other key is pressed now, while the same is asked as then.
+    pub(crate) fn forbid(&self, asked: Option<&[String]>, now: Duration) -> Option<AnswerError> {
+        let left = self.until.checked_sub(now).filter(|left| !left.is_zero())?;
+        let after_seconds = left.as_secs() + 1;
+        (self.asked.as_deref() == asked).then_some(AnswerError::MayStillAct { after_seconds })
+    }
+}
+
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnswerAction {
@@ -125,6 +150,16 @@ pub enum AnswerError {
     /// The keys were pressed, and the agent asks the same as before.
     #[error("the keys were pressed, and the agent still asks the same")]
     StillAsked,
+    /// The keys of an answer before were read and have had no effect that could be seen. They may
+    /// still act. Nothing was pressed.
+    #[error(
+        "the keys of the last answer were read and may still act, so nothing was pressed; \
+         look whether they did, and answer again after {after_seconds} s"
+    )]
+    MayStillAct {
+        /// How long it is until another answer is given.
+        after_seconds: u64,
+    },
     /// The text could not be typed or was not seen.
     #[error(transparent)]
     Text(#[from] crate::delivery::DeliveryError),
@@ -146,6 +181,7 @@ impl AnswerError {
             | Self::NotRead
             | Self::Draft(_)
             | Self::Refused(_)
+            | Self::MayStillAct { .. }
             | Self::Ended => false,
             Self::NotTaken { .. } | Self::StillAsked => true,
             Self::NotSelected { pressed, .. } => *pressed,

@@ -51,6 +51,8 @@ pub struct ScreenMenu {
     pub(super) proof: MenuProof,
     /// Whether only its look tells the selected entry from the others, and not its text.
     pub(crate) is_lit: bool,
+    /// Which entries are chosen, where each says that beside the mark of the cursor.
+    chosen: Option<Vec<bool>>,
     /// The lines of the screen that it takes.
     pub(super) lines: Range<usize>,
 }
@@ -69,8 +71,22 @@ impl ScreenMenu {
             layout: MenuLayout::Rows,
             proof: MenuProof::None,
             is_lit: false,
+            chosen: None,
             lines,
         }
+    }
+
+    /// Whether Enter may take something else than the selected entry: in a list of choices another
+    /// key chooses, and Enter takes what is chosen.
+    pub fn may_take_other(&self) -> bool {
+        let is_chosen = |chosen: &Vec<bool>| chosen.get(self.selected) == Some(&true);
+        !self.chosen.as_ref().is_none_or(is_chosen)
+    }
+
+    /// The same menu as a list of choices, of which these are chosen.
+    #[must_use]
+    pub fn with_chosen(self, chosen: Vec<bool>) -> Self {
+        Self { chosen: Some(chosen), ..self }
     }
 
     /// The lowest menu in these lines. Where a pattern names the entries of a row, one group for
@@ -217,11 +233,14 @@ fn is_rule(text: &str) -> bool {
 fn in_rows(view: &LineView<'_>, rows: &[EntryRow<'_>], proof: MenuProof) -> Option<ScreenMenu> {
     let (first, last) = (rows.first()?, rows.last()?);
     let (selected, is_lit) = selected(view, rows)?;
+    let has_cursor = rows.iter().any(|row| row.cursor.is_some());
+    let chosen = rows.iter().map(|row| row.choice.map(|choice| choice.is_chosen));
     let menu = ScreenMenu {
         entries: entries(rows),
         selected,
         proof,
         is_lit,
+        chosen: chosen.collect::<Option<Vec<bool>>>().filter(|_| has_cursor || is_lit),
         ..ScreenMenu::new(first.line..last.line + 1)
     };
     (rows.len() > 1).then_some(menu)

@@ -195,7 +195,7 @@ impl QuestionTracker {
 }
 
 /// What makes a question this question.
-fn essence(rules: &ScreenRules, reading: &StateReading) -> Vec<String> {
+pub(super) fn essence(rules: &ScreenRules, reading: &StateReading) -> Vec<String> {
     let mut essence = match &reading.line {
         Some((line, _)) => rules.essence(std::slice::from_ref(&line.words)),
         None if is_generic_rule(&reading.rule) => {

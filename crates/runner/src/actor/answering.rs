@@ -30,6 +30,21 @@ const SECRET_NAME: &str = "secret";
 /// What a text as an answer is typed in: the text, and what submits it.
 const TEXT_PIECES: usize = 2;
 
+/// The longest line that a terminal collects, in bytes. The kernel drops what is typed behind that.
+const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
+
+/// Why a terminal that collects lines cannot be given an answer whole.
+fn too_long(action: &AnswerAction) -> Option<AnswerError> {
+    let (AnswerAction::Text(text) | AnswerAction::Secret(text)) = action else { return None };
+    let longest = text.lines().map(str::len).max().unwrap_or(0);
+    (longest > MAX_LINE_BYTES).then(|| {
+        let problem = format!(
+            "a line of it has {longest} bytes, and the terminal takes {MAX_LINE_BYTES}; nothing was typed"
+        );
+        DeliveryError::Untypable(problem).into()
+    })
+}
+
 /// Whether an answer can be given at once.
 enum AnswerDelay {
     None,
@@ -93,6 +108,9 @@ impl RunnerActor {
             return reply.end(Err(AnswerError::Stale));
         }
         self.tell_question(now);
+        if let Some(error) = self.stray_keys(now) {
+            return reply.end(Err(error));
+        }
         match self.answer_delay(patience, now) {
             AnswerDelay::None => {}
             AnswerDelay::Refused(error) => return reply.end(Err(error)),
@@ -102,6 +120,9 @@ impl RunnerActor {
                 terminal.answer = PendingAnswer::Held(HeldAnswer { answer, reply, due, patience });
                 return;
             }
+        }
+        if collects_lines && let Some(error) = too_long(&answer.action) {
+            return reply.end(Err(error));
         }
         self.delete_leftover();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
@@ -125,6 +146,17 @@ impl RunnerActor {
                 Ok(keys) => self.press(keys.resumed(name, 0), reply, &snapshot),
             },
         }
+    }
+
+    /// Why no key may be pressed, because those of an answer before may still act.
+    fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
+        let asked = terminal.sniffer.asked_words();
+        let error = terminal.stray.as_ref()?.forbid(asked.as_deref(), now);
+        if error.is_none() {
+            terminal.stray = None;
+        }
+        error
     }
 
     /// Whether an answer to the question that counts as asked has to wait. With a patience it has
@@ -296,6 +328,10 @@ impl RunnerActor {
     pub(super) fn press_keys(&mut self, snapshot: &ScreenSnapshot, now: Duration) {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
+        // The next key is for what the screen shows, which may not have lasted long enough to count.
+        if terminal.answer.is_pressing() && !terminal.answer.is_pressed() {
+            terminal.sniffer.settle_question(now);
+        }
         let asked = terminal.sniffer.verdict().digest.clone();
         let shown = match &asked {
             Some(asked) if terminal.sniffer.question_is_repeated() => ShownQuestion::Again(asked),

@@ -20,7 +20,7 @@ use super::keyboard::PersonKeyboard;
 use super::question::ReportedQuestion;
 use super::screen::SuspendableScreen;
 use super::unread::{TypedInput, UnverifiedInput};
-use crate::answer::{AnswerError, PendingAnswer};
+use crate::answer::{AnswerError, PendingAnswer, StrayKeys};
 use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message, draft};
 use crate::finished::PastActivity;
 use crate::mark;
@@ -49,6 +49,8 @@ pub(crate) struct TerminalReader {
     pub(super) answer: PendingAnswer<AnswerReply>,
     /// What was asked when a text was last submitted.
     pub(super) submitted_to: Option<ContentDigest>,
+    /// Keys of an answer that may still act.
+    pub(super) stray: Option<StrayKeys>,
     pub(super) inputs: TaskInputs,
     pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
@@ -259,6 +261,7 @@ impl TerminalReader {
             question: None,
             deliveries,
             submitted_to: None,
+            stray: None,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,
             turn: PendingTurn::None,

@@ -9,7 +9,7 @@ use coven_runtime::domain::InputMode;
 use super::RunnerActor;
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
-use crate::answer::AnswerError;
+use crate::answer::{AnswerError, StrayKeys};
 use crate::delivery::DeliveryError;
 
 /// How long the pane may take to say whether the agent has read its input.
@@ -182,6 +182,12 @@ impl RunnerActor {
         }
         match input {
             TypedInput::Answer(reply, result) => {
+                let now = self.now();
+                if let AgentReader::Terminal(terminal) = &mut self.reader
+                    && result.as_ref().is_err_and(AnswerError::was_pressed)
+                {
+                    terminal.stray = Some(StrayKeys::new(terminal.sniffer.asked_words(), now));
+                }
                 self.forget_answered();
                 reply.end(result);
             }

@@ -49,6 +49,9 @@ impl EntrySelection {
             return if now < due { SelectionStep::Wait(due) } else { self.failed() };
         };
         self.hidden = None;
+        if menu.selected == target && menu.may_take_other() {
+            return self.failed();
+        }
         if menu.selected == target {
             return match self.text.take() {
                 Some(text) => {
@@ -145,6 +148,21 @@ mod tests {
         assert_eq!(way.feed(Some(&menu(&labels, 2)), s(2)), enter);
         let mut way = EntrySelection::new("1".to_owned(), None, Vec::new());
         assert_eq!(way.feed(Some(&menu(&labels, 2)), s(0)), press("Up"));
+    }
+
+    #[test]
+    fn enter_is_not_pressed_where_it_takes_what_another_key_chooses() {
+        let radio = |cursor: usize, chosen: [bool; 2]| {
+            menu(&["one", "two"], cursor).with_chosen(chosen.to_vec())
+        };
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&radio(0, [true, false])), s(0)), press("Down"));
+        assert_eq!(way.feed(Some(&radio(1, [true, false])), s(1)), failed("2", true));
+        // Where the choice follows the cursor, Enter takes it.
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&radio(0, [true, false])), s(0)), press("Down"));
+        let enter = SelectionStep::Selected(vec!["Enter".parse().unwrap()], None);
+        assert_eq!(way.feed(Some(&radio(1, [false, true])), s(1)), enter);
     }
 
     /// Qwen draws its own prompt into the entry that takes a text, once that is selected.

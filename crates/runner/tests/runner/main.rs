@@ -6,6 +6,7 @@ mod agent;
 mod failing;
 mod headless;
 mod held;
+mod late;
 mod manners;
 mod questions;
 mod received;

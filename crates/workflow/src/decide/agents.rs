@@ -200,8 +200,14 @@ impl DecisionDraft {
         self.ask_person(job, seen, Box::new(intervention));
     }
 
-    /// What nobody knew is over.
-    fn end_puzzle(&mut self, job: &AttemptId, seen: u64) {
+    /// What the agent asked, or what nobody knew, is over.
+    fn end_questions(&mut self, job: &AttemptId, seen: u64) {
+        let open = self.run().and_then(|run| run.live(job)).map(LiveJob::asked_now);
+        if let Some(open) = open.filter(|open| !open.is_empty()) {
+            self.withdraw_each(open, "the agent does not ask it any more");
+            let status = TaskStatus::Running;
+            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        }
         let run = self.run();
         let turn = run.and_then(|run| run.live(job)).and_then(|live| live.turn);
         let open = run.zip(turn).and_then(|(run, turn)| run.interventions.get(&turn));
@@ -214,7 +220,7 @@ impl DecisionDraft {
 
     /// The agent is ready for a text: the next of its queue, or its turn is over.
     fn agent_idles(&mut self, job: &AttemptId, seen: u64, worked: bool, output: Option<String>) {
-        self.end_puzzle(job, seen);
+        self.end_questions(job, seen);
         let Some(live) = self.watched_job(job) else { return };
         if live.typing.is_some() || !live.converses() {
             return;

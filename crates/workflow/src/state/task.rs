@@ -306,8 +306,13 @@ impl LiveJob {
 
     /// Those of them that are about what the agent shows.
     pub(crate) fn open_questions(&self) -> impl Iterator<Item = u64> {
+        self.asked_now().into_iter().chain(self.turn)
+    }
+
+    /// What the agent asks and nobody has answered.
+    pub(crate) fn asked_now(&self) -> Vec<u64> {
         let asked = self.asked.iter().filter(|asked| asked.answer == AnswerPhase::Open);
-        asked.map(|asked| asked.number).chain(self.turn)
+        asked.map(|asked| asked.number).collect()
     }
 
     /// Whether an answer is on its way to it.

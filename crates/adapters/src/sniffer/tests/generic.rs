@@ -275,6 +275,10 @@ fn of_marks_that_disagree_the_one_at_the_cursor_counts() {
         let sniffer = shown(NOTHING_KNOWN, screen);
         assert_eq!(sniffer.verdict().evidence.rule, "generic:menu", "{screen}");
         assert_eq!(menu(&sniffer), Some((vec!["Red", "Green", "Blue"], selected)), "{screen}");
+        // Where another key chooses, Enter takes what is chosen and not what the cursor is on.
+        let is_apart = matches!(selected, 1 | 2) && (screen.contains(['❯', '>', '\x1b']))
+            || screen.contains("❯ [ ]");
+        assert_eq!(sniffer.menu().unwrap().may_take_other(), is_apart, "{screen}");
     }
 }
 

@@ -312,3 +312,21 @@ fn what_a_person_sends_to_an_agent_that_nobody_understands_is_typed_and_a_messag
     let [Command::Send { text, .. }] = &commands[..] else { panic!("{commands:?}") };
     assert_eq!((text.text.as_str(), text.unverified), ("Bob", true));
 }
+
+/// An agent that goes from a question to its prompt was answered at its terminal, or went on.
+#[test]
+fn an_idle_agent_asks_nothing_any_more() {
+    for worked in [false, true] {
+        let mut told = chat();
+        told.tell(asks("a", 1, 1, "Allow rm?"));
+        assert_eq!(told.run().interventions().count(), 1);
+        told.tell(idle("a", 1, 2, worked));
+        let kinds: Vec<_> = told.run().interventions().map(|asked| asked.kind).collect();
+        let ended = [InterventionKind::EndedTurn];
+        assert_eq!(kinds, if worked { &ended[..] } else { &[] }, "worked: {worked}");
+        let withdrawn = |fact: &&coven_model::event::SessionEvent| {
+            fact.kind() == "workflow.intervention.withdrawn"
+        };
+        assert_eq!(told.journal.iter().filter(withdrawn).count(), 1);
+    }
+}
