@@ -288,15 +288,40 @@ export interface Log {
   live: boolean;
 }
 
-export interface TranscriptEntry {
-  kind: string;
-  tool?: string | null;
+export type StepStatus = "pending" | "in-progress" | "completed";
+
+export interface TranscriptStep {
   text: string;
+  status: StepStatus;
+}
+
+/** One thing that an agent said or did; which fields there are depends on its kind. */
+export interface TranscriptEntry {
+  id: number;
+  at: number;
+  text: string;
+  omitted?: number;
+  kind: string;
+  continues?: boolean;
+  call?: string | null;
+  tool?: string | null;
+  input?: unknown;
+  ok?: boolean;
+  repeated?: boolean;
+  path?: string | null;
+  added?: number;
+  removed?: number;
+  steps?: TranscriptStep[];
+  request?: string;
+  choices?: string[];
+  usage?: Usage;
 }
 
 export interface Transcript {
   attempt: AttemptId;
   entries: TranscriptEntry[];
+  next: number;
+  more?: boolean;
   usage?: Usage;
   live: boolean;
 }

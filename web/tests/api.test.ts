@@ -60,6 +60,12 @@ function fieldsOf(schema: Schema): { all: Set<string>; required: Set<string> } {
     inner.all.forEach((field) => all.add(field));
     inner.required.forEach((field) => required.add(field));
   }
+  // Of an object of several kinds, a field of any kind may be there; those of all kinds are.
+  const kinds = (schema.oneOf ?? []).map(fieldsOf);
+  kinds.forEach((kind) => kind.all.forEach((field) => all.add(field)));
+  kinds[0]?.required.forEach((field) => {
+    if (kinds.every((kind) => kind.required.has(field))) required.add(field);
+  });
   return { all, required };
 }
 

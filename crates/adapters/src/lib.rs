@@ -31,6 +31,7 @@ pub mod rules;
 pub mod sniffer;
 pub mod transcript;
 pub mod version;
+pub mod view;
 
 pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};

@@ -8,12 +8,15 @@
 //!
 //! Whether a run succeeded is decided in [`TranscriptDecoder::finish`]; the rules are in [`RunConclusion`].
 
+pub(crate) mod announced;
 pub(crate) mod claude;
 mod codex;
+pub(crate) mod codex_items;
 mod conclusion;
 mod copilot;
 mod document;
 pub(crate) mod entry;
+pub(crate) mod file_diff;
 mod format;
 mod gemini;
 pub(crate) mod json;

@@ -37,7 +37,7 @@ use crate::system::{
 };
 use crate::task::{
     AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ScreenSize, TaskScreen,
-    TaskTranscript, TypeRequest, TypeResponse, VerdictExplanation,
+    TaskTranscript, TranscriptQuery, TypeRequest, TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, StartWorkflow, StartedSession, WorkflowDetails, WorkflowPage,
@@ -246,9 +246,9 @@ impl ApiClient {
         &self,
         id: &str,
         task: &str,
-        query: AttemptQuery,
+        query: &TranscriptQuery,
     ) -> Result<TaskTranscript, ClientError> {
-        self.get(&task_path(id, task, "transcript"), &query).await
+        self.get(&task_path(id, task, "transcript"), query).await
     }
 
     /// A task as an asciicast file.

@@ -22,7 +22,7 @@ use crate::system::{
 };
 use crate::task::{
     AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ScreenSize, TaskScreen,
-    TaskTranscript, TypeRequest, TypeResponse, VerdictExplanation,
+    TaskTranscript, TranscriptQuery, TypeRequest, TypeResponse, VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, SessionOutputs, StartWorkflow, StartedSession, WorkflowDetails,
@@ -322,10 +322,15 @@ pub const ROUTES: &[ApiRoute] = &[
     .query::<LogQuery>()
     .gives::<LogText>()
     .or(TASK_PROBLEMS),
-    get("/workflows/{id}/tasks/{task}/transcript", "getTranscript", "What a headless agent did")
-        .query::<AttemptQuery>()
-        .gives::<TaskTranscript>()
-        .or(TASK_PROBLEMS),
+    get(
+        "/workflows/{id}/tasks/{task}/transcript",
+        "getTranscript",
+        "What an agent without a terminal said and did; as a stream of `entry` events too",
+    )
+    .query::<TranscriptQuery>()
+    .gives::<TaskTranscript>()
+    .or_as("text/event-stream")
+    .or(TASK_PROBLEMS),
     get("/workflows/{id}/tasks/{task}/recording", "getRecording", "A task as an asciicast v2 file")
         .query::<AttemptQuery>()
         .answers(RouteAnswer::Other("application/x-asciicast"))

@@ -1,6 +1,6 @@
 //! One task: its screen, its output, its agent.
 
-use coven_model::{AgentMode, AgentVerdict, AttemptId, Timestamp, TokenUsage};
+use coven_model::{AgentMode, AgentVerdict, AttemptId, Timestamp, TokenUsage, TranscriptEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,6 +97,11 @@ pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// What `GET …/log` takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -132,7 +137,32 @@ pub struct LogText {
     pub live: bool,
 }
 
-/// A headless agent's structured output, readable.
+/// What `GET …/transcript` takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TranscriptQuery {
+    /// The attempt; the newest unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Only entries after the one with this id; from the beginning unless said. Of a stream, the
+    /// header `Last-Event-ID` counts more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// Only so many of the last entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub tail: Option<u64>,
+    /// At most so many entries; 1,000 unless said. A stream has no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub limit: Option<u64>,
+    /// Whether long texts are given with as much as is read of one message: up to 64 KiB of what a
+    /// tool is given and returns, and 1 MiB of what an agent says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<bool>,
+}
+
+/// What an agent without a terminal said and did, readable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskTranscript {
@@ -140,24 +170,19 @@ pub struct TaskTranscript {
     pub attempt: AttemptId,
     /// What it said and did, in order.
     pub entries: Vec<TranscriptEntry>,
-    /// What it used up.
+    /// Where to go on: the id of the last entry, or the `after` that was asked for.
+    pub next: u64,
+    /// Whether there are more entries after these already.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub more: bool,
+    /// How many bytes of the output are in no entry, because they are no longer kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped: u64,
+    /// What it used up until the last of these entries, as far as it tells.
     #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
     pub usage: TokenUsage,
     /// Whether more may come.
     pub live: bool,
-}
-
-/// One entry of a transcript.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TranscriptEntry {
-    /// `system`, `text`, `thinking`, `tool`, `result`, `error` or `final`.
-    pub kind: String,
-    /// The name of the tool, where it is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// The text, or the tool's input, or its result.
-    pub text: String,
 }
 
 /// Why we think that an agent does what we say.

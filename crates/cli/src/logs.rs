@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
-use coven_api::task::{AttemptQuery, LogQuery, LogText, OutputQuery, OutputStream};
+use coven_api::task::{LogQuery, LogText, OutputQuery, OutputStream, TranscriptQuery};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
-use coven_model::AgentMode;
+use coven_model::{AgentMode, TranscriptEntry};
 use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
@@ -20,6 +20,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
 use crate::printed::PrintedOutput;
 use crate::signals::{SignalEvent, SignalListener};
+use crate::transcript::TranscriptText;
 use crate::{output, transcript};
 
 use screen::ShownLines;
@@ -29,6 +30,9 @@ use whole_lines::WholeLines;
 /// How long the log of a terminal is left alone after a look: a program that paints all the time
 /// makes an event of each piece.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How many entries of a transcript are asked for at once.
+const MAX_TAIL_ENTRIES: usize = 10_000;
 
 /// What `coven logs` takes.
 #[derive(clap::Args)]
@@ -41,8 +45,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
   coven logs brisk-otter/plan --attempt 1
 
 Of an agent on a terminal it shows what a person saw there: what scrolled off, and what stands on
-the screen, each line once. Of an agent without a terminal it shows what it said and did; --plain
-shows its output instead.")]
+the screen, each line once. Of an agent without a terminal it shows what it said and did, with its
+tools, plans and changes; --plain shows its output instead, --json every entry as it is.")]
 pub(crate) struct Arguments {
     /// The session, or a task of it; the newest of this folder unless said.
     #[arg(value_name = "NAME[/TASK]", default_value = find::NEWEST, add = crate::complete::sessions())]
@@ -108,10 +112,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
+/// How many entries are asked for to have so many lines: some are not shown.
+fn tail_entries(lines: usize) -> u64 {
+    (2 * lines.max(10)).min(MAX_TAIL_ENTRIES) as u64
+}
+
 /// Where the words of a task come from.
 enum LogSource {
-    /// What it said and did, of which so many entries are shown.
-    Transcript { seen: usize },
+    /// What it said and did, shown up to the entry with this id.
+    Transcript { after: Option<u64> },
     /// What its terminal showed.
     Screen(ShownLines),
     /// What it printed, shown up to here.
@@ -135,6 +144,7 @@ struct TaskLog<'a> {
     task: &'a TaskItem,
     arguments: &'a Arguments,
     text: TailPrinter,
+    transcript: TranscriptText,
     /// For programs, which get whole lines.
     lines: WholeLines,
     /// Between exact bytes and a terminal.
@@ -153,8 +163,8 @@ impl<'a> TaskLog<'a> {
             printed = Some(PrintedOutput::new()?);
         }
         let text = TailPrinter::new(arguments.tail);
-        let lines = WholeLines::default();
-        Ok(Self { client, workflow, task, arguments, text, lines, printed })
+        let (transcript, lines) = (TranscriptText::new(output::paint()), WholeLines::default());
+        Ok(Self { client, workflow, task, arguments, text, transcript, lines, printed })
     }
 
     fn id(&self) -> &'a str {
@@ -172,7 +182,7 @@ impl<'a> TaskLog<'a> {
         }
         loop {
             let live = match &mut source {
-                LogSource::Transcript { seen } => self.entries(seen).await?,
+                LogSource::Transcript { after } => self.entries(after).await?,
                 LogSource::Screen(shown) => self.screen(shown).await?,
                 LogSource::Stream { offset } => self.output(offset).await?,
             };
@@ -199,7 +209,7 @@ impl<'a> TaskLog<'a> {
     /// Where its words come from.
     async fn source(&self) -> LogSource {
         if self.has_transcript().await {
-            return LogSource::Transcript { seen: 0 };
+            return LogSource::Transcript { after: None };
         }
         let Arguments { form, stream, .. } = self.arguments;
         if self.task.mode == AgentMode::Interactive && !form.raw && stream.is_none() {
@@ -250,26 +260,46 @@ impl<'a> TaskLog<'a> {
         if form.raw || form.plain || stream.is_some() || !transcript::is_expected(self.task) {
             return false;
         }
-        let query = AttemptQuery { attempt: self.arguments.attempt };
-        let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await;
+        let attempt = self.arguments.attempt;
+        let query = TranscriptQuery { attempt, limit: Some(1), ..TranscriptQuery::default() };
+        let told = self.client.transcript(self.id(), self.task.id.as_str(), &query).await;
         told.is_ok_and(|told| !told.entries.is_empty() || told.live)
     }
 
     /// What is new in what it said and did; whether more may come.
-    async fn entries(&mut self, seen: &mut usize) -> Result<bool> {
-        let query = AttemptQuery { attempt: self.arguments.attempt };
-        let told = self.client.transcript(self.id(), self.task.id.as_str(), query).await?;
-        if self.arguments.form.json {
-            for entry in told.entries.iter().skip(*seen) {
-                self.told(&entry.kind, entry.tool.as_deref(), &entry.text)?;
+    async fn entries(&mut self, after: &mut Option<u64>) -> Result<bool> {
+        loop {
+            let mut query = TranscriptQuery {
+                attempt: self.arguments.attempt,
+                after: *after,
+                ..TranscriptQuery::default()
+            };
+            if let (None, Some(lines)) = (*after, self.arguments.tail) {
+                query.tail = Some(tail_entries(lines));
             }
-        } else {
-            for entry in transcript::new_texts(&told.entries, *seen) {
-                self.text.write(&entry)?;
+            let told = self.client.transcript(self.id(), self.task.id.as_str(), &query).await?;
+            if told.dropped > 0 && after.is_none() {
+                output::say!("note: {} bytes are no longer kept", told.dropped);
+            }
+            if self.arguments.form.json {
+                let items: Vec<Value> =
+                    told.entries.iter().filter_map(|entry| self.entry(entry)).collect();
+                output::json_lines(&items)?;
+            } else {
+                self.text.write(&self.transcript.of(&told.entries))?;
+            }
+            *after = Some(told.next);
+            if !told.more || output::is_reader_gone() {
+                return Ok(told.live);
             }
         }
-        *seen = told.entries.len();
-        Ok(told.live)
+    }
+
+    /// An entry of what it said and did, with its task.
+    fn entry(&self, entry: &TranscriptEntry) -> Option<Value> {
+        let mut item = serde_json::to_value(entry).ok()?;
+        item["task"] = json!(self.task.id);
+        Some(item)
     }
 
     /// Moves the offset to where the last lines that are wanted begin, or somewhat before. Reads

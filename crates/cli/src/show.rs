@@ -1,10 +1,10 @@
 //! `coven show`: one session, or one task of it.
 
 use coven_api::ApiClient;
-use coven_api::task::{AttemptQuery, TaskScreen, TranscriptEntry};
+use coven_api::task::{AttemptQuery, TaskScreen, TranscriptQuery};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
-use coven_model::TaskStatus;
 use coven_model::view::HistoryKind;
+use coven_model::{TaskStatus, TranscriptEntry};
 use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
@@ -13,6 +13,7 @@ use crate::find::{self, SessionTarget, TaskFilter};
 use crate::large_value::LargeValue;
 use crate::output::PutText;
 use crate::run::{self, FollowMode, OnBlock, RunFollower};
+use crate::transcript::TranscriptText;
 use crate::{last_line, ls, output, question, transcript, tree};
 
 /// How wide the names before values are.
@@ -29,6 +30,9 @@ const MAX_SHOWN_HISTORY: usize = 12;
 
 /// How much is shown of what an agent without a terminal said and did.
 const MAX_TRANSCRIPT_LINES: usize = 40;
+
+/// How many of the last entries of it are asked for.
+const MAX_ENTRIES: u64 = 1000;
 
 /// What `coven show` takes.
 #[derive(clap::Args)]
@@ -208,13 +212,14 @@ async fn said(client: &ApiClient, id: &str, task: &TaskItem) -> Option<Vec<Trans
     if !transcript::is_expected(task) || task.attempt == 0 {
         return None;
     }
-    let told = client.transcript(id, task.id.as_str(), AttemptQuery::default()).await.ok()?;
+    let query = TranscriptQuery { tail: Some(MAX_ENTRIES), ..TranscriptQuery::default() };
+    let told = client.transcript(id, task.id.as_str(), &query).await.ok()?;
     (!told.entries.is_empty()).then_some(told.entries)
 }
 
 /// The last of what was said and done.
 fn transcript_lines(entries: &[TranscriptEntry]) -> Vec<String> {
-    let text = transcript::new_texts(entries, 0).concat();
+    let text = TranscriptText::new(output::paint()).of(entries);
     let lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let first = lines.len().saturating_sub(MAX_TRANSCRIPT_LINES);
     if first == 0 {

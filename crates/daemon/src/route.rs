@@ -37,7 +37,6 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/workflows/{id}/tasks/{task}/screen", get(look::screen))
         .route("/workflows/{id}/tasks/{task}/output", get(look::output))
         .route("/workflows/{id}/tasks/{task}/log", get(look::log))
-        .route("/workflows/{id}/tasks/{task}/transcript", get(look::transcript))
         .route("/workflows/{id}/tasks/{task}/recording", get(look::recording))
         .route("/workflows/{id}/tasks/{task}/explain", get(look::explain))
         .route("/workflows/{id}/tasks/{task}/input", post(task::input))

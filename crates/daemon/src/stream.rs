@@ -1,5 +1,5 @@
-//! Everything that goes on for longer than one answer: events as they happen (`sse`), terminals
-//! (`attach`), and the conversation of interfaces (`ipc`).
+//! Everything that goes on for longer than one answer: events as they happen (`sse`), what
+//! agents say (`transcript`), terminals (`attach`), and the conversation of interfaces (`ipc`).
 //!
 //! None of them can slow an agent. Each follower reads at its own pace; one that is too slow is
 //! told so, and goes on from the journal or from a new picture of the screen.
@@ -11,6 +11,7 @@ mod keyboard;
 mod outbox;
 mod socket;
 mod sse;
+mod transcript;
 mod viewer;
 
 use axum::Router;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> Router<Daemon> {
     Router::new()
         .route("/workflows/{id}/events", get(sse::session))
         .route("/events", get(sse::everything))
+        .route("/workflows/{id}/tasks/{task}/transcript", get(transcript::transcript))
         .route("/workflows/{id}/tasks/{task}/attach", get(attach::attach))
         .route("/ipc", get(ipc::ipc))
         .layer(Extension(StreamLimits::new()))

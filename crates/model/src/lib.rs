@@ -17,6 +17,7 @@ pub mod retry;
 pub mod status;
 pub mod terminal_size;
 pub mod time;
+pub mod transcript;
 pub mod usage;
 pub mod verdict;
 pub mod view;
@@ -37,6 +38,7 @@ pub use retry::ModelRetry;
 pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;
+pub use transcript::{StepStatus, TranscriptEntry, TranscriptPart, TranscriptStep};
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{
     AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, VerdictEvidence,

@@ -121,6 +121,21 @@ impl TokenUsage {
     }
 }
 
+impl fmt::Display for TokenUsage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokens = |count: Option<u64>, what: &str| count.map(|count| format!("{count} {what}"));
+        let parts = [
+            tokens(self.input_tokens, "tokens read"),
+            tokens(self.cached_tokens, "of them cached"),
+            tokens(self.output_tokens, "written"),
+            tokens(self.reasoning_tokens, "of them thinking"),
+            self.cost_usd.map(|cost| cost.to_string()),
+        ];
+        let known: Vec<String> = parts.into_iter().flatten().collect();
+        formatter.write_str(&known.join(", "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +169,18 @@ mod tests {
             usage(Some(3), Some(1), -1.0).since(usage(Some(4), None, 0.1)),
             usage(Some(3), Some(1), -1.0)
         );
+    }
+
+    #[test]
+    fn only_what_is_known_is_told() {
+        let usage = TokenUsage {
+            input_tokens: Some(12),
+            output_tokens: Some(3),
+            cost_usd: UsDollars::new(0.25),
+            ..TokenUsage::default()
+        };
+        assert_eq!(usage.to_string(), "12 tokens read, 3 written, $0.25");
+        assert_eq!(TokenUsage::default().to_string(), "");
     }
 
     #[test]

@@ -142,6 +142,13 @@ impl FoundChannel {
     }
 }
 
+/// A codec for the protocol of the agent of an attempt, which has read nothing; none if the agent
+/// was started without one.
+pub fn channel_codec(folder: &Path) -> Option<ChannelCodec> {
+    let setup = ChannelSetup::load(folder)?;
+    Some(ChannelCodec::new(setup.kind, setup.options).resumed_from(setup.previous))
+}
+
 /// A question of a protocol, as every other question is told.
 pub(crate) fn asked(question: &ChannelQuestion, redactor: &Redactor) -> ScreenQuestion {
     let mut action = question.action();

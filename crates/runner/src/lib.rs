@@ -17,6 +17,7 @@ mod delivery;
 mod event;
 mod finished;
 mod headless;
+mod hidden;
 mod launch;
 mod mark;
 mod outcome;
@@ -29,13 +30,14 @@ mod unwind;
 pub use actor::StopError;
 pub use agent::{AgentRunner, AgentView, FoundAgent};
 pub use answer::{AnswerAction, AnswerError, GivenAnswer};
-pub use channel::FoundChannel;
+pub use channel::{FoundChannel, channel_codec};
 pub use delivery::{
     DeliveryError, DeliveryProgress, DeliveryProof, DeliveryStage, InputName, Message, TypedInputs,
 };
 pub use event::{RunnerEvent, RunnerUpdate, ScreenQuestion, ShownState};
 pub use finished::{PastActivity, finished, past};
 pub use headless::{HeadlessRunner, StartedHeadless, start_headless};
+pub use hidden::HiddenTexts;
 pub use launch::StartError;
 pub use redact::Redactor;
 pub use subscription::RunnerSubscription;

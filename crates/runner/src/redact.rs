@@ -3,10 +3,10 @@
 use coven_model::ModelRetry;
 
 /// What stands in place of a secret.
-const MASK: &str = "[redacted]";
+pub(crate) const MASK: &str = "[redacted]";
 
 /// A shorter text is no secret: taking it out would take out half of everything.
-const MIN_SECRET_BYTES: usize = 4;
+pub(crate) const MIN_SECRET_BYTES: usize = 4;
 
 /// Takes secrets out of text that comes in pieces.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ mod transcript;
 
 use coven_api::task::{
     AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, TaskScreen, TaskTranscript,
-    VerdictExplanation,
+    TranscriptQuery, VerdictExplanation,
 };
 use coven_model::{AgentMode, AgentVerdict, AttemptId, SessionId, TaskId};
 use coven_orchestrator::TaskAccess;
@@ -20,6 +20,8 @@ pub(crate) use self::log::ScreenLogs;
 pub(crate) use self::past::PastAttempts;
 use self::past::{AttemptKey, JournalStamp};
 pub use self::recording::Recording;
+pub use self::transcript::TranscriptFollower;
+use self::transcript::TranscriptPage;
 use crate::blocking::blocking;
 use crate::error::ServiceError;
 use crate::find::task_id;
@@ -46,6 +48,8 @@ struct FoundAttempt {
     access: TaskAccess,
     /// Whether it is the newest, and its process is followed.
     live: bool,
+    /// Whether nothing more will happen to it; not so before its process is there.
+    over: bool,
     title: String,
 }
 
@@ -65,7 +69,8 @@ impl Service {
         let key = AttemptKey { session: session.clone(), task: task.clone(), attempt };
         let past = &self.context().past_attempts;
         if let Some(access) = past.get(&key, stamp) {
-            return Ok(FoundAttempt { access, live: false, title: title(&session, &task) });
+            let title = title(&session, &task);
+            return Ok(FoundAttempt { access, live: false, over: true, title });
         }
         let found = read_attempt(&sessions, &session, task, attempt).await?;
         if !found.live {
@@ -140,20 +145,28 @@ impl Service {
         Ok(LogText { attempt, first, lines, standing: standing as u64, dropped, live })
     }
 
-    /// What the headless agent of a task said and did, readable.
+    /// What the agent of a task without a terminal said and did, readable.
     pub async fn transcript(
         &self,
         id: &str,
         task: &str,
-        query: AttemptQuery,
+        query: TranscriptQuery,
     ) -> Result<TaskTranscript, ServiceError> {
         let FoundAttempt { access, live, .. } = self.find_attempt(id, task, query.attempt).await?;
         let (attempt, service) = (access.attempt.clone(), self.clone());
-        let (entries, usage) = blocking(move || {
-            transcript::read(&access.folder, transcript::format(&service, &access))
-        })
-        .await?;
-        Ok(TaskTranscript { attempt, entries, usage, live })
+        let page = blocking(move || transcript::read(&service, &access, live, &query)).await?;
+        let TranscriptPage { entries, next, more, dropped, usage } = page;
+        Ok(TaskTranscript { attempt, entries, next, more, dropped, usage, live })
+    }
+
+    /// The same as it happens, from an entry on.
+    pub async fn follow_transcript(
+        &self,
+        id: &str,
+        task: &str,
+        query: TranscriptQuery,
+    ) -> Result<TranscriptFollower, ServiceError> {
+        TranscriptFollower::begin(self.clone(), id, task, query).await
     }
 
     /// The recording of a task, as an asciicast file.
@@ -211,7 +224,8 @@ async fn read_attempt(
     let wanted = attempt.unwrap_or(newest);
     if wanted == newest {
         let live = access.agent.is_some() || access.headless.is_some();
-        return Ok(FoundAttempt { access, live, title });
+        let over = !live && access.status.is_final();
+        return Ok(FoundAttempt { access, live, over, title });
     }
     let attempt = AttemptId { task, attempt: wanted };
     let Some(folder) = sessions.attempt_folder(session, &attempt).await? else {
@@ -219,7 +233,7 @@ async fn read_attempt(
     };
     (access.folder, access.attempt) = (folder, attempt);
     (access.agent, access.headless) = (None, None);
-    Ok(FoundAttempt { access, live: false, title })
+    Ok(FoundAttempt { access, live: false, over: true, title })
 }
 
 fn title(session: &SessionId, task: &TaskId) -> String {

@@ -65,7 +65,7 @@ mod trust_store;
 mod unattended;
 mod versions;
 
-pub use attempt::{Recording, TaskOutput};
+pub use attempt::{Recording, TaskOutput, TranscriptFollower};
 pub use config::{
     ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
 };

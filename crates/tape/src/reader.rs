@@ -11,6 +11,7 @@ pub use self::records::TapeRecords;
 pub use self::verify::{VerifyReport, verify, verify_telling};
 use crate::error::{Error, TapeDamage};
 use crate::folder::{SegmentFile, TapeFolder};
+use crate::record::{TapeEvent, TapeRecord};
 use crate::segment::{SegmentLookup, TapeSegment};
 
 /// A reader of a tape.
@@ -129,6 +130,25 @@ impl TapeReader {
     /// ended at the last refresh. An offset beyond that is the end.
     pub fn records(&self, from: u64) -> TapeRecords<'_> {
         TapeRecords::new(self, from)
+    }
+
+    /// What the program was sent before an offset, with the offset of each piece. The output is not
+    /// read, so it takes time in the number of records and not in their length.
+    pub fn inputs(
+        &self,
+        until: u64,
+    ) -> impl Iterator<Item = Result<(u64, Vec<u8>), Error>> + use<'_> {
+        let records = TapeRecords::new(self, self.start()).without_output();
+        let before = move |record: &Result<TapeRecord, Error>| {
+            record.as_ref().map_or(true, |record| record.offset < until)
+        };
+        records.take_while(before).filter_map(|record| match record {
+            Ok(TapeRecord { offset, event: TapeEvent::Input(bytes), .. }) => {
+                Some(Ok((offset, bytes)))
+            }
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
     }
 
     /// Checks every byte of the tape; the same as [`verify()`].

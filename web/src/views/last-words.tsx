@@ -5,6 +5,10 @@ import { get, ofTask } from "../http";
 import { useVisible } from "../terminal/visible";
 
 const TAIL = 2048;
+/** How many of the last entries of a transcript are looked at. */
+const ENTRIES = 20;
+/** Kinds of entries that say nothing about the work. */
+const QUIET = new Set(["system", "unknown", "usage", "answered"]);
 /** How often the end of something that still runs is looked at. */
 const AGAIN = 3000;
 
@@ -13,10 +17,8 @@ async function endOf(id: string, task: TaskItem, signal: AbortSignal): Promise<s
     const output = await get<Output>(ofTask(id, task.id, `/output?attempt=${task.attempt}&offset=${-TAIL}&limit=${TAIL}`), signal);
     return output.text;
   }
-  const { entries } = await get<Transcript>(ofTask(id, task.id, `/transcript?attempt=${task.attempt}`), signal);
-  // The answer at the end is often the last text once more.
-  const told = entries.filter((entry, at) =>
-    entry.kind !== "system" && (entry.kind !== "final" || entry.text !== entries[at - 1]?.text));
+  const { entries } = await get<Transcript>(ofTask(id, task.id, `/transcript?attempt=${task.attempt}&tail=${ENTRIES}`), signal);
+  const told = entries.filter((entry) => !QUIET.has(entry.kind) && !entry.repeated);
   return told.slice(-6).map((entry) => (entry.tool ? `${entry.tool}: ${entry.text}` : entry.text)).join("\n");
 }
 

@@ -30,6 +30,7 @@ use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal
 use super::plan::ModeStep;
 use super::question::{RequestId, short_id};
 use super::{ChannelOptions, ChannelPlan};
+use crate::transcript::announced;
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
 use crate::transcript::run::RunProgress;
@@ -217,7 +218,7 @@ impl AcpChannel {
                 });
             }
             Some("agent_thought_chunk") => match text {
-                Some(text) => out.items(|items| items.add_thought(text)),
+                Some(text) => out.items(|items| items.add_thought_piece(text)),
                 None => return false,
             },
             // What was asked is not news. After a load it is the history.
@@ -233,6 +234,10 @@ impl AcpChannel {
                 }
             }
             Some("tool_call" | "tool_call_update") => self.calls.told(update, bytes, out),
+            Some("plan") => match announced::plan(update.get("entries")) {
+                Some(plan) => out.items(|items| items.note(plan)),
+                None => return update.get("entries").exists(),
+            },
             Some("usage_update") => self.usage.updated(update),
             Some("current_mode_update") => match update.get("currentModeId").str() {
                 Some(mode) => out.mode(mode),

@@ -28,7 +28,10 @@ use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_
 use super::json_rpc::{RpcDialect, RpcMessage};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::question::{RequestId, short_id};
+use crate::transcript::TranscriptItem;
+use crate::transcript::announced;
 use crate::transcript::entry::{name, one_line};
+use crate::transcript::file_diff::FileDiff;
 use crate::transcript::json::JsonNode;
 use items::ThreadItems;
 
@@ -38,7 +41,7 @@ const RPC: RpcDialect = RpcDialect::Bare;
 const DEFAULT_APPROVAL_POLICY: &str = "on-request";
 
 /// Notifications that say nothing which is not told by others.
-const QUIET: [&str; 22] = [
+const QUIET: [&str; 20] = [
     "account/updated",
     "app/list/updated",
     "configWarning",
@@ -59,8 +62,6 @@ const QUIET: [&str; 22] = [
     "thread/name/updated",
     "thread/started",
     "thread/status/changed",
-    "turn/diff/updated",
-    "turn/plan/updated",
 ];
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -74,6 +75,9 @@ pub(super) struct CodexChannel {
     /// The window that is used up.
     window: Option<(Option<Timestamp>, Option<String>)>,
     usage: TokenUsage,
+    /// Everything that the turn has changed so far.
+    #[serde(default)]
+    diff: Option<TranscriptItem>,
 }
 
 impl CodexChannel {
@@ -180,7 +184,17 @@ impl CodexChannel {
                     out.items(|items| items.set_total_usage(total));
                 }
             }
-            "thread/tokenUsage/updated" => {}
+            "turn/plan/updated" if !aside => {
+                if let Some(plan) = announced::plan(params.get("plan")) {
+                    out.items(|items| items.note(plan));
+                }
+            }
+            // It grows with every change, so it is told when the turn is over.
+            "turn/diff/updated" if !aside => {
+                let diff = params.get("diff").str().filter(|diff| !diff.is_empty());
+                self.diff = diff.map(|diff| FileDiff::of_unified(None, diff).item(None));
+            }
+            "thread/tokenUsage/updated" | "turn/plan/updated" | "turn/diff/updated" => {}
             "account/rateLimits/updated" => self.window = used_up(params.get("rateLimits")),
             "error" => error(params, out),
             "warning" | "guardianWarning" => {
@@ -199,6 +213,9 @@ impl CodexChannel {
         self.turn = None;
         self.ended = id;
         self.items.turn_ended();
+        if let Some(diff) = self.diff.take() {
+            out.items(|items| items.note(diff));
+        }
         let error = turn.get("error");
         let ending = match turn.get("status").str() {
             Some("completed") => TurnEnding::Completed,

@@ -11,7 +11,7 @@ use super::event::{
 use super::order::ChannelRefusal;
 use super::question::{ChannelQuestion, RequestId};
 use crate::transcript::TranscriptItem;
-use crate::transcript::entry::{LINE_EXCERPT, TextExcerpt, one_line};
+use crate::transcript::entry::{LINE_EXCERPT, TEXT_LIMIT, TextExcerpt, one_line};
 use crate::transcript::json::JsonNode;
 use crate::transcript::limits::LINE_LIMIT;
 use crate::transcript::run::{EntrySink, LastAnswer, RunProgress};
@@ -367,6 +367,8 @@ impl<'a> ChannelSink<'a> {
     /// A prompt was written.
     pub(super) fn prompted(&mut self, text: &str, message: &str) {
         self.fold.prompts.push(prompt_key(text));
+        let item = TranscriptItem::Prompt { text: TextExcerpt::of(text, TEXT_LIMIT) };
+        (self.emit)(ChannelEvent::Item { item });
         // Whatever of the handshake was not written is not written any more.
         self.fold.hello = StepProgress::Done;
         self.fold.session = StepProgress::Done;

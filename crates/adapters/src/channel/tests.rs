@@ -1,5 +1,6 @@
 //! The codecs against what the real CLIs said, and against what no CLI should say.
 
+mod announced;
 mod bad_input;
 mod damaged;
 mod exchange;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::transcript::{TextExcerpt, TranscriptItem};
 
 /// The recorded conversations, by the CLI that had them.
 const TRANSCRIPTS: [(&str, ChannelKind); 24] = [
@@ -184,7 +186,10 @@ fn working(kind: ChannelKind) -> ChannelCodec {
             "params": {"sessionId": "S", "prompt": [{"type": "text", "text": "do it"}]},
         }),
     };
-    assert_eq!(written(&mut codec, &json_rpc::json_line(&prompt)), [ChannelEvent::Working]);
+    let events = written(&mut codec, &json_rpc::json_line(&prompt));
+    let text = TextExcerpt { text: "do it".to_owned(), omitted: 0 };
+    let prompt = ChannelEvent::Item { item: TranscriptItem::Prompt { text } };
+    assert_eq!(events, [prompt, ChannelEvent::Working]);
     if kind == ChannelKind::CodexAppServer {
         let turn =
             json!({"method": "turn/started", "params": {"threadId": "T", "turn": {"id": "U"}}});

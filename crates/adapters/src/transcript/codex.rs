@@ -1,17 +1,16 @@
 //! What `codex exec --json` prints. Tokens are counted over the whole thread, cost is not told.
 
 use coven_model::{ModelRetry, TokenUsage};
-use serde_json::{Value, json};
 
+use super::announced;
+use super::codex_items::CodexTools;
 use super::json::{JsonNode, message};
-use super::recent::RecentKeys;
 use super::run::{EntrySink, RunStats};
 
 /// Reads the lines of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CodexReader {
-    /// Items whose beginning was told.
-    started: RecentKeys<()>,
+    tools: CodexTools,
 }
 
 impl CodexReader {
@@ -39,7 +38,9 @@ impl CodexReader {
             Some("error") => error(event, out),
             Some("item.started") => return self.started(event.get("item"), out),
             Some("item.completed") => return self.completed(event.get("item"), out),
-            Some("item.updated") => {}
+            Some("item.updated") => {
+                todo_list(event.get("item"), out);
+            }
             _ => return false,
         }
         true
@@ -62,14 +63,9 @@ impl CodexReader {
     }
 
     fn started(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
-        if let Some((tool, input)) = tool(item) {
-            if let Some(id) = item.get("id").str() {
-                self.started.put(id, ());
-            }
-            out.tool_call(item.get("id").str(), &tool, Some(&input));
-            return true;
-        }
-        matches!(item.get("type").str(), Some("agent_message" | "reasoning" | "todo_list"))
+        self.tools.started(item, out)
+            || todo_list(item, out)
+            || matches!(item.get("type").str(), Some("agent_message" | "reasoning"))
     }
 
     fn completed(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
@@ -79,50 +75,19 @@ impl CodexReader {
             (Some("reasoning"), Some(text)) => out.add_thought(text),
             // Not the end of anything: an unknown model is told like this.
             (Some("error"), _) => out.warn(&message(&item.get("message").readable_text())),
-            _ => return self.tool_returned(item, out),
+            _ => return self.tools.returned(item, out) || todo_list(item, out),
         }
-        true
-    }
-
-    fn tool_returned(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
-        let Some((tool, input)) = tool(item) else { return false };
-        let id = item.get("id").str();
-        if id.is_none_or(|id| self.started.take(id).is_none()) {
-            out.tool_call(id, &tool, Some(&input));
-        }
-        let status = item.get("status").str();
-        if status == Some("declined") {
-            out.deny(&tool, &item.get("command").readable_text());
-        }
-        let code = item.get("exit_code");
-        let ok = status.is_none_or(|status| status == "completed")
-            && !item.get("error").exists()
-            && (!code.exists() || code.count() == Some(0));
-        let told = [item.get("aggregated_output"), item.get("error").get("message")];
-        let output = told.into_iter().find_map(JsonNode::str).map(str::to_owned);
-        let content = item.get("result").get("content");
-        out.tool_result(id, ok, &output.unwrap_or_else(|| content.readable_text()));
         true
     }
 }
 
-/// The tool an item is a use of, and what it was given.
-fn tool(item: JsonNode<'_>) -> Option<(String, Value)> {
-    let given = |name: &str| item.get(name).0.cloned().unwrap_or_default();
-    match item.get("type").str()? {
-        "command_execution" => Some(("shell".to_owned(), json!({ "command": given("command") }))),
-        "file_change" => Some(("file_change".to_owned(), json!({ "changes": given("changes") }))),
-        "web_search" => Some(("web_search".to_owned(), json!({ "query": given("query") }))),
-        "mcp_tool_call" => {
-            let names = [item.get("server").str()?, item.get("tool").str()?];
-            Some((names.join("."), given("arguments")))
-        }
-        "collab_tool_call" => {
-            let tool = item.get("tool").str()?.to_owned();
-            Some((tool, json!({ "prompt": given("prompt") })))
-        }
-        _ => None,
+/// The plan, which is told anew whenever it changes.
+fn todo_list(item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
+    let is_list = item.get("type").str() == Some("todo_list");
+    if is_list && let Some(plan) = announced::plan(item.get("items")) {
+        out.note(plan);
     }
+    is_list
 }
 
 /// An error is not the end of the turn: codex tries again by itself, and tells it like this.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coven_model::{ModelRetry, TokenUsage};
+use coven_model::{ModelRetry, TokenUsage, TranscriptStep};
 use coven_terminal::sanitise::strip;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,9 +40,19 @@ pub enum TranscriptItem {
         text: TextExcerpt,
         /// Whether it is a piece that continues the piece before it. Otherwise it is whole.
         delta: bool,
+        /// Whether this piece is the first of its message.
+        #[serde(default, skip_serializing_if = "is_false")]
+        begins: bool,
     },
     /// The agent thought aloud.
-    Thinking { text: TextExcerpt },
+    Thinking {
+        text: TextExcerpt,
+        /// Whether it is a piece that continues the piece before it. Otherwise it is whole.
+        #[serde(default, skip_serializing_if = "is_false")]
+        delta: bool,
+    },
+    /// The agent was told something over its channel.
+    Prompt { text: TextExcerpt },
     /// The agent uses a tool.
     ToolCall {
         /// Which call this is, where told.
@@ -61,6 +71,23 @@ pub enum TranscriptItem {
         /// Whether the tool did what it was asked to.
         ok: bool,
         output: TextExcerpt,
+    },
+    /// The agent says what it intends to do. It replaces the plan before it.
+    Plan { steps: Vec<TranscriptStep> },
+    /// The agent says how it changes a file.
+    Diff {
+        /// Which call makes the change, where told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// The file; missing for everything that a turn changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
+        /// A unified diff.
+        diff: TextExcerpt,
+        /// How many lines come, in all of the diff.
+        added: u64,
+        /// How many lines go, in all of the diff.
+        removed: u64,
     },
     /// The agent was not allowed to do something.
     Denial(ToolDenial),
@@ -181,6 +208,11 @@ impl fmt::Display for TextExcerpt {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A message for people as one clean line: without control characters, short enough to show.

@@ -5,6 +5,7 @@ use coven_model::{ModelRetry, TokenUsage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::announced;
 use super::entry::{
     self, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, TranscriptItem, one_line,
 };
@@ -126,7 +127,7 @@ impl<'a> EntrySink<'a> {
             self.reopen_turn();
             self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
         }
-        (self.emit)(TranscriptItem::Text { text, delta: false });
+        (self.emit)(TranscriptItem::Text { text, delta: false, begins: false });
     }
 
     /// The agent said a piece of something.
@@ -134,6 +135,7 @@ impl<'a> EntrySink<'a> {
         let text = TextExcerpt::of(piece, TEXT_LIMIT);
         self.run.retry = None;
         self.reopen_turn();
+        let begins = !self.run.answer.continues;
         let answer = &mut self.run.answer;
         match &mut answer.text {
             Some(whole) if answer.continues => {
@@ -144,7 +146,7 @@ impl<'a> EntrySink<'a> {
             }
             _ => *answer = LastAnswer { text: Some(text.clone()), continues: true },
         }
-        (self.emit)(TranscriptItem::Text { text, delta: true });
+        (self.emit)(TranscriptItem::Text { text, delta: true, begins });
     }
 
     /// What comes next is a message of its own, and continues nothing.
@@ -154,17 +156,37 @@ impl<'a> EntrySink<'a> {
 
     pub(crate) fn add_thought(&mut self, text: &str) {
         self.run.retry = None;
-        (self.emit)(TranscriptItem::Thinking { text: TextExcerpt::of(text, TEXT_LIMIT) });
+        let text = TextExcerpt::of(text, TEXT_LIMIT);
+        (self.emit)(TranscriptItem::Thinking { text, delta: false });
     }
 
-    pub(crate) fn tool_call(&mut self, id: Option<&str>, name: &str, input: Option<&Value>) {
+    /// The agent thought a piece of something.
+    pub(crate) fn add_thought_piece(&mut self, piece: &str) {
+        self.run.retry = None;
+        let text = TextExcerpt::of(piece, TEXT_LIMIT);
+        (self.emit)(TranscriptItem::Thinking { text, delta: true });
+    }
+
+    /// Tells what is neither said nor done, and changes nothing of the run.
+    pub(crate) fn note(&mut self, item: TranscriptItem) {
+        (self.emit)(item);
+    }
+
+    /// The agent uses a tool. Says whether what it is given tells how it changes files.
+    pub(crate) fn tool_call(
+        &mut self,
+        id: Option<&str>,
+        name: &str,
+        input: Option<&Value>,
+    ) -> bool {
         self.run.retry = None;
         if !self.aside {
             self.reopen_turn();
             self.run.answer.continues = false;
         }
-        let (id, name) = (id.map(entry::name), entry::name(name));
-        (self.emit)(TranscriptItem::ToolCall { id, name, input: entry::input(input) });
+        let (call, name) = (id.map(entry::name), entry::name(name));
+        (self.emit)(TranscriptItem::ToolCall { id: call, name, input: entry::input(input) });
+        announced::tell(id, input, self.emit)
     }
 
     pub(crate) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use coven_api::task::{
-    AttemptQuery, LogQuery, LogText, OutputQuery, TaskScreen, TaskTranscript, VerdictExplanation,
+    AttemptQuery, LogQuery, LogText, OutputQuery, TaskScreen, VerdictExplanation,
 };
 use coven_api::workflow::SessionOutputs;
 use coven_service::TaskOutput;
@@ -52,14 +52,6 @@ pub(super) async fn outputs(
     Path(id): Path<String>,
 ) -> Answer<SessionOutputs> {
     Ok(Json(daemon.service.outputs(&id).await?))
-}
-
-pub(super) async fn transcript(
-    State(daemon): State<Daemon>,
-    Path((id, task)): Path<(String, String)>,
-    Query(query): Query<AttemptQuery>,
-) -> Answer<TaskTranscript> {
-    Ok(Json(daemon.service.transcript(&id, &task, query).await?))
 }
 
 pub(super) async fn recording(

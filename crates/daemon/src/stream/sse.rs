@@ -25,7 +25,7 @@ use coven_service::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, PublishedEvent, Service, event_kind,
     write_event_json,
 };
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
@@ -49,7 +49,7 @@ pub(super) async fn session(
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, HttpFailure> {
-    let after = cursor(&headers, query)?;
+    let after = cursor(&headers, query.after)?;
     let place = streams.place()?;
     let service = daemon.service;
     let session = service.session_events(&id).await?;
@@ -79,7 +79,7 @@ pub(super) async fn everything(
     Query(query): Query<EventQuery>,
     headers: HeaderMap,
 ) -> Result<Response, HttpFailure> {
-    let after = cursor(&headers, query)?;
+    let after = cursor(&headers, query.after)?;
     let place = streams.place()?;
     let service = daemon.service;
     // Facts are read from journals, and after a restart those that were not sent yet come first.
@@ -95,9 +95,9 @@ pub(super) async fn everything(
 
 /// The cursor that is asked for; what a browser sends by itself when it connects again counts more
 /// than what stood in the address from the beginning.
-fn cursor(headers: &HeaderMap, query: EventQuery) -> Result<Option<u64>, ApiProblem> {
+pub(super) fn cursor(headers: &HeaderMap, after: Option<u64>) -> Result<Option<u64>, ApiProblem> {
     let Some(header) = headers.get("last-event-id").filter(|header| !header.is_empty()) else {
-        return Ok(query.after);
+        return Ok(after);
     };
     let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
@@ -180,7 +180,7 @@ impl EventFollower {
         place: OwnedSemaphorePermit,
     ) -> Self {
         let stopping = service.stopping();
-        let ready = VecDeque::from([Frame::default().comment("hello").retry(RETRY_DELAY)]);
+        let ready = VecDeque::from([hello()]);
         let live = query.live.unwrap_or(true);
         Self { service, source, told, live, ready, ended: false, stopping, _place: place }
     }
@@ -191,11 +191,7 @@ impl EventFollower {
             let frame = follower.next().await?;
             Some((Ok::<_, Infallible>(frame), follower))
         });
-        let keep_alive = KeepAlive::new().interval(HEARTBEAT_INTERVAL).text("beat");
-        let mut response = Sse::new(frames).keep_alive(keep_alive).into_response();
-        let no_store = HeaderValue::from_static("no-store");
-        response.headers_mut().insert(header::CACHE_CONTROL, no_store);
-        response
+        event_stream(frames)
     }
 
     /// The next frame of the stream.
@@ -302,6 +298,22 @@ impl EventFollower {
     }
 }
 
+/// The first frame of every stream.
+pub(super) fn hello() -> Frame {
+    Frame::default().comment("hello").retry(RETRY_DELAY)
+}
+
+/// Frames as an answer that goes on, with a sign of life now and then.
+pub(super) fn event_stream(
+    frames: impl Stream<Item = Result<Frame, Infallible>> + Send + 'static,
+) -> Response {
+    let keep_alive = KeepAlive::new().interval(HEARTBEAT_INTERVAL).text("beat");
+    let mut response = Sse::new(frames).keep_alive(keep_alive).into_response();
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    response
+}
+
 /// Whether a session may have nothing more to tell after this.
 fn may_be_last(event: &SessionEvent) -> bool {
     matches!(
@@ -315,7 +327,7 @@ fn may_be_last(event: &SessionEvent) -> bool {
 }
 
 /// One event of the stream. `data` is JSON on one line.
-fn frame(kind: &str, id: Option<u64>, data: &str) -> Frame {
+pub(super) fn frame(kind: &str, id: Option<u64>, data: &str) -> Frame {
     // The type of a fact of a later version is whatever its journal says, and a line break in it
     // would begin another field.
     let frame = Frame::default().event(kind.replace(['\r', '\n'], " "));

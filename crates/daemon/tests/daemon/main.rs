@@ -35,5 +35,6 @@ mod stream_support;
 mod support;
 mod tasks;
 mod team;
+mod transcripts;
 mod trust;
 mod workflows;

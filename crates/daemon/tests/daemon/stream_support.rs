@@ -4,7 +4,7 @@ use coven_api::client::{EventStream, StreamedEvent};
 use coven_api::event::EventEnvelope;
 use serde_json::Value;
 
-use crate::http::Response;
+use crate::http::{Request, Response};
 use crate::support::{DEADLINE, Daemon};
 
 /// One event of a stream, as it came.
@@ -25,7 +25,15 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) async fn open(daemon: &Daemon<'_>, path: &str, cursor: Option<u64>) -> Self {
-        let mut request = daemon.raw("GET", path);
+        Self::of(daemon.raw("GET", path), cursor).await
+    }
+
+    /// What an agent says, as a stream.
+    pub(crate) async fn transcript(daemon: &Daemon<'_>, path: &str, cursor: Option<u64>) -> Self {
+        Self::of(daemon.raw("GET", path).header("Accept", "text/event-stream"), cursor).await
+    }
+
+    async fn of(mut request: Request, cursor: Option<u64>) -> Self {
         if let Some(cursor) = cursor {
             request = request.header("Last-Event-ID", cursor);
         }

@@ -1,10 +1,13 @@
 //! One task over the wire: its screen, its output, its agent.
 
 use coven_api::ProblemCode;
-use coven_api::task::{AttemptQuery, OutputQuery, OutputStream, ScreenSize, TypeRequest};
+use coven_api::task::{
+    AttemptQuery, OutputQuery, OutputStream, ScreenSize, TranscriptQuery, TypeRequest,
+};
 use coven_api::workflow::WorkflowDetails;
 use coven_model::{
-    AgentMode, AgentState, InterventionChoice, InterventionKind, TaskStatus, WorkflowStatus,
+    AgentMode, AgentState, InterventionChoice, InterventionKind, TaskStatus, TranscriptPart,
+    WorkflowStatus,
 };
 use serde_json::json;
 
@@ -141,10 +144,17 @@ async fn what_a_headless_agent_did_is_readable_and_its_output_comes_in_pieces() 
         .await;
     let id = started.id.as_str();
     daemon.ends(id, WorkflowStatus::Completed).await;
-    let transcript = daemon.client.transcript(id, "work", AttemptQuery::default()).await.unwrap();
+    let transcript =
+        daemon.client.transcript(id, "work", &TranscriptQuery::default()).await.unwrap();
     let texts: Vec<&str> = transcript.entries.iter().map(|entry| entry.text.as_str()).collect();
     assert!(texts.iter().any(|text| text.contains("second")), "{transcript:#?}");
-    assert!(transcript.entries.iter().any(|entry| entry.kind == "final"), "{transcript:#?}");
+    assert!(
+        transcript
+            .entries
+            .iter()
+            .any(|entry| matches!(entry.part, TranscriptPart::Final { ok: true, .. })),
+        "{transcript:#?}"
+    );
     assert!(!transcript.live);
 
     let whole = daemon.client.output(id, "work", &OutputQuery::default()).await.unwrap();

@@ -1,23 +1,35 @@
-//! What a headless agent said and did, readable, from what it printed.
+//! What an agent without a terminal said and did, readable, from its tape.
+
+mod entries;
+mod follow;
+mod tape;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat, TranscriptItem};
-use coven_api::task::TranscriptEntry;
-use coven_model::{AgentMode, ProcessEnding, TokenUsage};
+use coven_adapters::transcript::TranscriptFormat;
+use coven_api::task::TranscriptQuery;
+use coven_model::{AgentMode, TokenUsage, TranscriptEntry};
 use coven_orchestrator::TaskAccess;
-use coven_tape::{TapeEvent, TapeReader, TapeStream};
 
-use super::output;
+use self::entries::{add, cut, size};
+pub use self::follow::TranscriptFollower;
+use self::tape::{ReadStep, TapeSource, TapeTranscript};
 use crate::error::ServiceError;
 use crate::service::Service;
 
-/// How many entries are given; the newest.
-const MAX_ENTRIES: usize = 10_000;
+/// How many entries are given unless the request says, and at most.
+const DEFAULT_ENTRIES: u64 = 1000;
+const MAX_ENTRIES: u64 = 10_000;
+
+/// How many bytes an answer has at most, give or take an entry.
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// How the agent of a task writes, as its adapter says now. Reads files and blocks.
-pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat {
+fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat {
     let base = access.log.ancestors().find(|path| path.ends_with(".coven"));
     let loaded = base.and_then(Path::parent).and_then(|base| {
         let trust = service.trust_of_blocking(base).ok()?;
@@ -28,89 +40,161 @@ pub(super) fn format(service: &Service, access: &TaskAccess) -> TranscriptFormat
     mode.and_then(|mode| mode.transcript.as_deref()?.parse().ok()).unwrap_or(TranscriptFormat::Text)
 }
 
-/// The entries so far, and what was used up.
+/// Where the transcript of an attempt is read from. Reads files and blocks.
+fn source(service: &Service, access: &TaskAccess) -> TapeSource {
+    TapeSource { folder: access.folder.clone(), format: format(service, access) }
+}
+
+/// Some entries of a transcript.
+#[derive(Debug, Default)]
+pub(super) struct TranscriptPage {
+    pub(super) entries: Vec<TranscriptEntry>,
+    pub(super) next: u64,
+    pub(super) more: bool,
+    pub(super) dropped: u64,
+    pub(super) usage: TokenUsage,
+}
+
+/// Reads the entries that are asked for. Waits on the disk.
 pub(super) fn read(
-    folder: &Path,
-    format: TranscriptFormat,
-) -> Result<(Vec<TranscriptEntry>, TokenUsage), ServiceError> {
-    let reader = match TapeReader::open(folder) {
-        Ok(reader) => reader,
-        Err(error) if output::is_absent(&error) => return Ok((Vec::new(), TokenUsage::default())),
-        Err(error) => return Err(ServiceError::unreadable(error)),
+    service: &Service,
+    access: &TaskAccess,
+    live: bool,
+    query: &TranscriptQuery,
+) -> Result<TranscriptPage, ServiceError> {
+    check(query)?;
+    page(&source(service, access), live, query)
+}
+
+/// Refuses a request that asks for more than there is in one answer.
+fn check(query: &TranscriptQuery) -> Result<(), ServiceError> {
+    for (name, wanted) in [("tail", query.tail), ("limit", query.limit)] {
+        if wanted.is_some_and(|wanted| !(1..=MAX_ENTRIES).contains(&wanted)) {
+            return Err(ServiceError::BadRequest(format!("`{name}` is 1 to {MAX_ENTRIES}")));
+        }
+    }
+    Ok(())
+}
+
+fn page(
+    source: &TapeSource,
+    live: bool,
+    query: &TranscriptQuery,
+) -> Result<TranscriptPage, ServiceError> {
+    let after = query.after.unwrap_or(0);
+    let Some(reader) = source.open()? else {
+        return Ok(TranscriptPage { next: after, ..TranscriptPage::default() });
     };
-    let mut decoder = TranscriptDecoder::new(format);
-    let mut entries = TranscriptEntries::default();
-    for record in reader.records(0) {
-        if let TapeEvent::Output { stream, bytes } = record.map_err(ServiceError::unreadable)?.event
-        {
-            let mut take = |entry| entries.take(entry);
-            match stream {
-                TapeStream::Out => decoder.feed_stdout(&bytes, &mut take),
-                TapeStream::Err => decoder.feed_stderr(&bytes, &mut take),
-            }
+    if let Some(tail) = query.tail {
+        let mut last = TranscriptTail::new(tail, query);
+        let mut tape = TapeTranscript::near_end(source, &reader)?;
+        tape.read(&reader, !live, &mut |entry| last.take(entry))?;
+        // The last block may have only just begun.
+        if !last.is_full() && !tape.begins_with_tape() {
+            last = TranscriptTail::new(tail, query);
+            tape = TapeTranscript::before_end(source, &reader)?;
+            tape.read(&reader, !live, &mut |entry| last.take(entry))?;
         }
+        return Ok(last.page(&tape));
     }
-    // How it ended does not matter here, only what was used.
-    let conclusion =
-        decoder.finish(&ProcessEnding::Exited { code: 0 }, &mut |entry| entries.take(entry));
-    Ok((entries.list.into(), conclusion.usage))
+    let mut first = TranscriptHead::new(query);
+    let mut tape = TapeTranscript::after(source, &reader, after)?;
+    tape.read(&reader, !live, &mut |entry| first.take(entry))?;
+    Ok(first.page(&tape))
 }
 
-#[derive(Default)]
-struct TranscriptEntries {
+/// The first entries after an id.
+struct TranscriptHead {
+    after: u64,
+    limit: usize,
+    whole: bool,
+    bytes: usize,
     list: VecDeque<TranscriptEntry>,
-    /// The last one is a text that pieces are added to.
-    open: bool,
 }
 
-impl TranscriptEntries {
-    fn take(&mut self, entry: TranscriptItem) {
-        let joins = matches!(entry, TranscriptItem::Text { delta: true, .. });
-        let (kind, tool, text) = match entry {
-            TranscriptItem::Text { text, .. } => ("text", None, text.text),
-            TranscriptItem::Thinking { text } => ("thinking", None, text.text),
-            TranscriptItem::ToolCall { name, input, .. } => ("tool", Some(name), shown(&input)),
-            TranscriptItem::ToolResult { ok, output, .. } => {
-                (if ok { "result" } else { "error" }, None, output.text)
+impl TranscriptHead {
+    fn new(query: &TranscriptQuery) -> Self {
+        let limit = query.limit.unwrap_or(DEFAULT_ENTRIES) as usize;
+        let (after, whole) = (query.after.unwrap_or(0), query.whole.unwrap_or(false));
+        Self { after, limit, whole, bytes: 0, list: VecDeque::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.list.len() > self.limit || self.bytes > MAX_ANSWER_BYTES
+    }
+
+    fn take(&mut self, mut entry: TranscriptEntry) -> ReadStep {
+        if entry.id > self.after && !self.is_full() {
+            if !self.whole {
+                cut(&mut entry);
             }
-            TranscriptItem::Denial(denial) => {
-                let text = format!("not allowed: {denial}");
-                ("error", Some(denial.tool), text)
-            }
-            TranscriptItem::Error { message, .. } => ("error", None, message),
-            TranscriptItem::Warning { message } => ("system", None, message),
-            TranscriptItem::Session { id, model } => {
-                let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
-                ("system", None, format!("conversation {id}{model}"))
-            }
-            TranscriptItem::Retry(retry) => ("system", None, retry.to_string()),
-            TranscriptItem::Result { ok, text, .. } => {
-                let text = text.map(|text| text.text).unwrap_or_default();
-                (if ok { "final" } else { "error" }, None, text)
-            }
-            TranscriptItem::Unknown { line } => ("system", None, line.text),
-            TranscriptItem::Usage { .. } => return,
-        };
-        // Whatever an agent prints, a reader's terminal is not to act on it.
-        let text = coven_terminal::sanitise::strip(text.as_bytes()).into_owned();
-        if joins
-            && self.open
-            && let Some(last) = self.list.back_mut()
-        {
-            last.text.push_str(&text);
-            return;
+            self.bytes += size(&entry);
+            add(&mut self.list, entry);
         }
-        self.open = joins;
-        if self.list.len() >= MAX_ENTRIES {
-            self.list.pop_front();
+        if self.is_full() { ReadStep::Enough } else { ReadStep::More }
+    }
+
+    fn page(mut self, tape: &TapeTranscript) -> TranscriptPage {
+        let more = self.is_full();
+        self.list.truncate(self.limit);
+        TranscriptPage {
+            next: self.list.back().map_or(self.after, |last| last.id),
+            more,
+            dropped: tape.dropped(),
+            usage: tape.usage(),
+            entries: self.list.into(),
         }
-        self.list.push_back(TranscriptEntry { kind: kind.to_owned(), tool, text });
     }
 }
 
-fn shown(input: &serde_json::Value) -> String {
-    match input {
-        serde_json::Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+/// The last entries.
+struct TranscriptTail {
+    after: u64,
+    limit: usize,
+    whole: bool,
+    bytes: usize,
+    list: VecDeque<TranscriptEntry>,
+    /// Whether entries had to make room for later ones.
+    is_full: bool,
+}
+
+impl TranscriptTail {
+    fn new(tail: u64, query: &TranscriptQuery) -> Self {
+        let (after, whole) = (query.after.unwrap_or(0), query.whole.unwrap_or(false));
+        let (limit, list) = (tail as usize, VecDeque::new());
+        Self { after, limit, whole, bytes: 0, list, is_full: false }
+    }
+
+    fn is_full(&self) -> bool {
+        self.is_full || self.list.len() == self.limit
+    }
+
+    fn take(&mut self, mut entry: TranscriptEntry) -> ReadStep {
+        if entry.id <= self.after {
+            return ReadStep::More;
+        }
+        if !self.whole {
+            cut(&mut entry);
+        }
+        self.bytes += size(&entry);
+        add(&mut self.list, entry);
+        while self.list.len() > self.limit || (self.bytes > MAX_ANSWER_BYTES && self.list.len() > 1)
+        {
+            self.is_full = true;
+            if let Some(gone) = self.list.pop_front() {
+                self.bytes = self.bytes.saturating_sub(size(&gone));
+            }
+        }
+        ReadStep::More
+    }
+
+    fn page(self, tape: &TapeTranscript) -> TranscriptPage {
+        TranscriptPage {
+            next: self.list.back().map_or(self.after, |last| last.id),
+            more: false,
+            dropped: tape.dropped(),
+            usage: tape.usage(),
+            entries: self.list.into(),
+        }
     }
 }

@@ -24,6 +24,8 @@ pub struct TapeRecords<'a> {
     offset: u64,
     /// The time of the last one.
     time: u64,
+    /// Whether the bytes of output are left out, and not checked.
+    skips_output: bool,
     /// Whether `offset` is somewhere in the segment and must be looked for.
     seeks: bool,
     ended: bool,
@@ -45,7 +47,20 @@ impl<'a> TapeRecords<'a> {
         // happened here.
         let place = reader.bases.partition_point(|base| *base < offset).saturating_sub(1);
         let seeks = offset > reader.start();
-        Self { reader, place, open: None, offset, time: 0, seeks, ended: false }
+        Self {
+            reader,
+            place,
+            open: None,
+            offset,
+            time: 0,
+            skips_output: false,
+            seeks,
+            ended: false,
+        }
+    }
+
+    pub(super) fn without_output(self) -> Self {
+        Self { skips_output: true, ..self }
     }
 
     fn read(&mut self) -> Result<Option<TapeRecord>, Error> {
@@ -63,7 +78,7 @@ impl<'a> TapeRecords<'a> {
                 (self.open, self.place) = (None, self.place + 1);
                 continue;
             }
-            let (entry, event) = open.next()?;
+            let (entry, event) = open.next(self.skips_output)?;
             let next = self.reader.bases.get(self.place + 1).copied().unwrap_or(self.reader.end);
             if entry.offset != self.offset || entry.end() > next {
                 return Err(open.segment.problem(open.number - 1, TapeDamage::Order));
@@ -131,12 +146,18 @@ impl Iterator for TapeRecords<'_> {
 }
 
 impl OpenSegment<'_> {
-    /// The next entry with its bytes, both checked.
-    fn next(&mut self) -> Result<(IndexEntry, TapeEvent), Error> {
+    /// The next entry with its bytes, both checked; or output without bytes, not checked.
+    fn next(&mut self, skips_output: bool) -> Result<(IndexEntry, TapeEvent), Error> {
         let number = self.number;
         let raw = self.window.raw(&self.segment, number)?;
         let entry = self.segment.decode(number, raw)?;
         let mut bytes = Vec::new();
+        if skips_output
+            && let EntryBody::Payload { kind: kind @ PayloadKind::Output(_), .. } = entry.body
+        {
+            self.number += 1;
+            return Ok((entry, event(EntryBody::Payload { kind, at: 0, len: 0 }, bytes)));
+        }
         if let EntryBody::Payload { kind, at, len } = entry.body {
             bytes.resize(len as usize, 0);
             self.segment.read_bytes(number, kind.place(), u64::from(at), &mut bytes)?;

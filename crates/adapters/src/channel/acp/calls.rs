@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::channel::fold::ChannelSink;
 use crate::channel::question::short_id;
 use crate::transcript::entry::{self, TOOL_LIMIT};
+use crate::transcript::file_diff::{FileDiff, MAX_DIFFS};
 use crate::transcript::json::JsonNode;
 
 /// How many calls are remembered. Agents run a few side by side.
@@ -21,6 +22,9 @@ struct ToolCall {
     tool: String,
     input: Value,
     told: bool,
+    /// How it changes files was told.
+    #[serde(default)]
+    shown: bool,
 }
 
 impl ToolCalls {
@@ -28,12 +32,15 @@ impl ToolCalls {
     pub(super) fn told(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
         self.learn(call, given(call), bytes);
         self.progress(call, out);
+        self.forget_ended(call);
     }
 
     /// The call is asked about, so what it is given is known.
     pub(super) fn asked(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
         self.learn(call, Some(input(call)), bytes);
-        self.tell(short_id(call.get("toolCallId")).as_deref(), out);
+        let id = short_id(call.get("toolCallId"));
+        self.tell(id.as_deref(), out);
+        self.show(id.as_deref(), call, out);
     }
 
     /// The agent's name for the tool of a call.
@@ -66,7 +73,7 @@ impl ToolCalls {
             self.0.remove(0);
         }
         let (tool, input) = (tool(call).unwrap_or_default(), input.unwrap_or_default());
-        self.0.push(ToolCall { id, tool, input, told: false });
+        self.0.push(ToolCall { id, tool, input, told: false, shown: false });
     }
 
     fn progress(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
@@ -76,9 +83,30 @@ impl ToolCalls {
         if matches!(status, Some("in_progress" | "completed" | "failed")) {
             self.tell(id, out);
         }
+        self.show(id, call, out);
         if let Some(status @ ("completed" | "failed")) = status {
             out.items(|items| items.tool_result(id, status == "completed", &output(call)));
-            self.0.retain(|known| Some(known.id.as_str()) != id);
+        }
+    }
+
+    /// Tells how the call changes files, once it is told itself.
+    fn show(&mut self, id: Option<&str>, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
+        let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
+        let Some(known) = known.filter(|known| known.told && !known.shown) else { return };
+        let is_diff = |part: &JsonNode<'_>| part.get("type").str() == Some("diff");
+        for part in call.get("content").items().filter(is_diff).take(MAX_DIFFS) {
+            let Some(after) = part.get("newText").str() else { continue };
+            known.shown = true;
+            let (path, before) = (part.get("path").str(), part.get("oldText").str());
+            let diff = FileDiff::between(path, before.unwrap_or_default(), after).item(id);
+            out.items(|items| items.note(diff));
+        }
+    }
+
+    fn forget_ended(&mut self, call: JsonNode<'_>) {
+        if matches!(call.get("status").str(), Some("completed" | "failed")) {
+            let id = short_id(call.get("toolCallId"));
+            self.0.retain(|known| Some(known.id.as_str()) != id.as_deref());
         }
     }
 
@@ -86,7 +114,8 @@ impl ToolCalls {
         let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
         if let Some(call) = known.filter(|call| !call.told) {
             call.told = true;
-            out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
+            call.shown =
+                out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
         }
     }
 }

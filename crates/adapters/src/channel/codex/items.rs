@@ -1,14 +1,14 @@
 //! The items of a Codex thread as entries of a transcript.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::channel::fold::ChannelSink;
 use crate::channel::question::short_id;
+use crate::transcript::codex_items::CodexTools;
 use crate::transcript::entry::{TEXT_LIMIT, TextExcerpt};
 use crate::transcript::json::JsonNode;
 use crate::transcript::limits::LINE_LIMIT;
-use crate::transcript::recent::RecentKeys;
 use crate::transcript::run::EntrySink;
 
 /// Most bytes of changes that are kept for requests about them.
@@ -18,8 +18,7 @@ const CHANGES_LIMIT: usize = LINE_LIMIT;
 pub(super) struct ThreadItems {
     /// `initialized` was written.
     pub(super) initialized: bool,
-    /// Items whose beginning was told.
-    started: RecentKeys<()>,
+    tools: CodexTools,
     /// The message that comes in pieces.
     streaming: Option<String>,
     /// File changes that have begun, with what they change.
@@ -85,7 +84,6 @@ impl ThreadItems {
     }
 
     fn started(&mut self, item: JsonNode<'_>, bytes: usize, out: &mut EntrySink<'_>) -> bool {
-        let id = item.get("id").str();
         if item.get("type").str() == Some("fileChange")
             && let Some(item_id) = short_id(item.get("id"))
         {
@@ -95,16 +93,7 @@ impl ThreadItems {
                 self.changes.push(BegunChange { item: item_id, changes, bytes });
             }
         }
-        match tool(item) {
-            Some((tool, input)) => {
-                if let Some(id) = id {
-                    self.started.put(id, ());
-                }
-                out.tool_call(id, &tool, Some(&input));
-                true
-            }
-            None => is_quiet(item),
-        }
+        self.tools.started(item, out) || is_quiet(item)
     }
 
     fn completed(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
@@ -132,49 +121,9 @@ impl ThreadItems {
                 }
             }
             Some("plan") => out.say(&item.get("text").readable_text()),
-            _ => return self.tool_returned(item, out) || is_quiet(item),
+            _ => return self.tools.returned(item, out) || is_quiet(item),
         }
         true
-    }
-
-    fn tool_returned(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
-        let Some((tool, input)) = tool(item) else { return false };
-        let id = item.get("id").str();
-        if id.is_none_or(|id| self.started.take(id).is_none()) {
-            out.tool_call(id, &tool, Some(&input));
-        }
-        let status = item.get("status").str();
-        if status == Some("declined") {
-            out.deny(&tool, &item.get("command").readable_text());
-        }
-        let code = item.get("exitCode");
-        let ok = status.is_none_or(|status| status == "completed")
-            && !item.get("error").exists()
-            && (!code.exists() || code.count() == Some(0));
-        let told = [item.get("aggregatedOutput"), item.get("error").get("message")];
-        let output = told.into_iter().find_map(JsonNode::str).map(str::to_owned);
-        let content = item.get("result").get("content");
-        out.tool_result(id, ok, &output.unwrap_or_else(|| content.readable_text()));
-        true
-    }
-}
-
-/// The tool an item is a use of, and what it was given.
-fn tool(item: JsonNode<'_>) -> Option<(String, Value)> {
-    let given = |name: &str| item.get(name).0.cloned().unwrap_or_default();
-    match item.get("type").str()? {
-        "commandExecution" => Some(("shell".to_owned(), json!({ "command": given("command") }))),
-        "fileChange" => Some(("file_change".to_owned(), json!({ "changes": given("changes") }))),
-        "webSearch" => Some(("web_search".to_owned(), json!({ "query": given("query") }))),
-        "mcpToolCall" => {
-            let names = [item.get("server").str()?, item.get("tool").str()?];
-            Some((names.join("."), given("arguments")))
-        }
-        "dynamicToolCall" => Some((item.get("tool").str()?.to_owned(), given("arguments"))),
-        "collabAgentToolCall" => {
-            Some((item.get("tool").str()?.to_owned(), json!({ "prompt": given("prompt") })))
-        }
-        _ => None,
     }
 }
 

@@ -1,7 +1,6 @@
 //! Every recorded conversation: read the same however it is cut, and folded again at any place.
 
 use super::*;
-use crate::transcript::TranscriptItem;
 
 /// How often a conversation is cut at a place that is not chosen.
 const RANDOM_CUTS: usize = 2000;
@@ -181,10 +180,10 @@ fn told(events: &[ChannelEvent]) -> Vec<String> {
     let mut text: Option<(&str, String)> = None;
     for event in events {
         let piece = match event {
-            ChannelEvent::Item { item: TranscriptItem::Text { text, delta: true } } => {
+            ChannelEvent::Item { item: TranscriptItem::Text { text, delta: true, .. } } => {
                 Some(("text", text))
             }
-            ChannelEvent::Replayed { item: TranscriptItem::Text { text, delta: true } } => {
+            ChannelEvent::Replayed { item: TranscriptItem::Text { text, delta: true, .. } } => {
                 Some(("replayed text", text))
             }
             _ => None,

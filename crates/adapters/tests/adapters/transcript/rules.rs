@@ -262,7 +262,6 @@ fn codex_items_of_every_kind_are_read() {
     {"type":"tool-result","id":"3","ok":false,"output":{"text":"no"}}
     {"type":"tool-call","id":"4","name":"file_change","input":{"changes":[{"kind":"add","path":"a"}]}}
     {"type":"tool-result","id":"4","ok":true,"output":{"text":""}}
-    unknown
     {"type":"retry","attempt":2,"max":5,"reason":"stream closed"}
     {"type":"usage","usage":{"inputTokens":1},"cumulative":true}
     {"type":"result","ok":true}
@@ -404,4 +403,28 @@ fn a_conclusion_is_an_outcome() {
         outcome.denials[0].starts_with("Bash: touch in '/tmp/demo/created.txt' needs approval.")
     );
     assert_eq!(outcome.agent_session.as_deref(), Some("4e791e43-84a5-4668-9c9d-e50be79145ec"));
+}
+
+#[test]
+fn plans_and_edits_are_told_beside_the_calls_that_have_them() {
+    let claude = [
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"1","name":"TodoWrite","input":{"todos":[{"content":"look","status":"completed"}]}}]}}"#,
+        r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"2","name":"Edit","input":{"file_path":"a","old_string":"x","new_string":"y"}}]}}"#,
+    ];
+    let codex = [
+        r#"{"type":"item.started","item":{"id":"1","type":"todo_list","items":[{"text":"look","completed":true}]}}"#,
+        r#"{"type":"item.started","item":{"id":"2","type":"file_change","changes":[{"path":"a","kind":"update","diff":"-x\n+y\n"}]}}"#,
+    ];
+    for (format, lines) in
+        [(TranscriptFormat::ClaudeStreamJson, claude), (TranscriptFormat::CodexJson, codex)]
+    {
+        let read = printed(format, &format!("{}\n{}\n", lines[0], lines[1]));
+        let plan = read.entries.iter().any(
+            |entry| matches!(entry, TranscriptItem::Plan { steps } if steps[0].text == "look"),
+        );
+        let diff = read.entries.iter().any(|entry| {
+            matches!(entry, TranscriptItem::Diff { path: Some(path), added: 1, removed: 1, .. } if path == "a")
+        });
+        assert!(plan && diff, "{:#?}", read.entries);
+    }
 }

@@ -191,7 +191,31 @@ async fn a_headless_agent_is_read_as_a_transcript() {
     browser.visit(&format!("{}/a", at(&id))).await;
     browser.sees("I look first.").await;
     browser.waits("its tool is shown", "document.querySelector('.entry-tool')").await;
+    let folded = "document.querySelector('.entry-tool details').open === false";
+    browser.waits("its card is folded", folded).await;
     browser.sees("$0.25").await;
+}
+
+#[tokio::test]
+async fn what_an_agent_writes_is_markdown_and_never_markup() {
+    let home = Home::new();
+    let daemon = home.daemon().await;
+    let say = "say # Findings\\n\\n- **one** [docs](https://docs.example/x)\\n- [run](javascript:window.hacked=1)\\n\\n![pixel](https://pixel.example/p.png) <img src=x onerror='window.hacked=1'><b>bold</b>; write notes.txt first line";
+    let task = json!({"id": "a", "adapter": "demo", "executionMode": "headless", "permissions": "all", "prompt": say});
+    let id = daemon.stage(&[task]).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let browser = signed_in(&daemon).await;
+    browser.visit(&format!("{}/a", at(&id))).await;
+    browser
+        .waits("lists are lists", "document.querySelectorAll('.markdown li').length === 2")
+        .await;
+    browser.sees("https://docs.example/x").await;
+    browser.sees("<b>bold</b>").await;
+    let links = "JSON.stringify([...document.querySelectorAll('.markdown a')].map((one) => one.href)) === '[\"https://docs.example/x\",\"https://pixel.example/p.png\"]'";
+    browser.waits("links lead to the web only", links).await;
+    let nothing = "document.querySelectorAll('.transcript img, .transcript b, .transcript iframe').length === 0 && window.hacked === undefined";
+    browser.waits("nothing of it is markup", nothing).await;
+    browser.waits("its change is shown", "document.querySelector('.diff-line.is-added')").await;
 }
 
 #[tokio::test]

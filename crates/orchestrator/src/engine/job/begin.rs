@@ -12,8 +12,8 @@ use coven_model::{
     AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
 };
 use coven_runner::{
-    AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, OkCodes, TaskPlace, finished,
-    past, start_headless,
+    AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, HiddenTexts, OkCodes,
+    TaskPlace, finished, past, start_headless,
 };
 use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
@@ -229,6 +229,8 @@ impl JobDetails {
         let not_started =
             |error: String| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
+        let hidden = HiddenTexts::of(self.secrets.iter().map(String::as_str));
+        hidden.save(self.attempt.path()).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
