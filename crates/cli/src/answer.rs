@@ -317,7 +317,9 @@ async fn decide(
     let why = which.why.clone();
     let decide =
         DecideRequest { decision: choice, answer: text, entry: None, digest, why, rule, save };
-    let decided = client.decide(&asked.id, &decide).await?;
+    let decided = client.decide(&asked.id, &decide).await.map_err(|error| {
+        CommandFailure::from(error).may_be_done(&format!("coven show {}", item.workflow_name))
+    })?;
     if which.json {
         let (id, decision) = (&asked.id, decided.decision);
         return output::json(&json!({

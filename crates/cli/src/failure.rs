@@ -86,6 +86,16 @@ impl CommandFailure {
         self
     }
 
+    /// The same where the daemon may have done what it was asked, though nobody heard that it did.
+    pub(crate) fn may_be_done(self, look: &str) -> Self {
+        match self.code {
+            FailureCode::Unreachable => {
+                self.hint(format!("it may have been taken; look before you repeat it: {look}"))
+            }
+            _ => self,
+        }
+    }
+
     /// A failure that was already told in full.
     pub(crate) fn told() -> Self {
         Self::silent(FailureCode::Failed)
@@ -188,13 +198,16 @@ fn hint(problem: &ApiProblem) -> Option<&'static str> {
 }
 
 /// Whether errors are printed as JSON: a program that passes `--json` parses nothing else.
-fn as_json() -> bool {
+pub(crate) fn as_json() -> bool {
     std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json")
 }
 
 /// Reports how a command ended. A reader that closed our output, as `head` does, is no failure.
 pub(crate) fn exit(result: Result) -> ExitCode {
-    let Err(failure) = result else { return ExitCode::SUCCESS };
+    let Err(mut failure) = result else { return ExitCode::SUCCESS };
+    if failure.message.is_empty() {
+        failure.message = output::take_report().unwrap_or_default();
+    }
     if !failure.message.is_empty() {
         tell(&failure);
     }
@@ -245,7 +258,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         }
         return ExitCode::from(FailureCode::Usage as u8);
     }
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let lines = text.lines().take_while(|line| !line.starts_with("Usage:"));
+    let message =
+        lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
     exit(Err(CommandFailure::usage(message).hint("coven --help")))
 }

@@ -11,6 +11,7 @@ mod time;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coven_notation::ProblemReport;
@@ -23,7 +24,7 @@ pub(crate) use text::{
 };
 pub(crate) use time::{age, ago, clock, moment, now};
 
-use crate::failure::{CommandFailure, Result};
+use crate::failure::{self, CommandFailure, Result};
 
 /// Says a line on stderr; takes what `format!` takes.
 macro_rules! say {
@@ -32,7 +33,7 @@ macro_rules! say {
 
 /// The same without the end of the line.
 macro_rules! ask {
-    ($($text:tt)*) => { $crate::output::say_text(format_args!($($text)*)) };
+    ($($text:tt)*) => { $crate::output::ask_text(format_args!($($text)*)) };
 }
 
 pub(crate) use {ask, say};
@@ -99,13 +100,35 @@ pub(crate) fn say_json(value: &serde_json::Value) {
     on_stderr(&format!("{}\n", text::json_shown(&value.to_string())));
 }
 
-/// Writes a text on stderr; [`say`] and [`ask`] are how it is called.
+/// Writes a text on stderr for people; [`say`] is how it is called. Programs that read JSON are not
+/// given another text.
 pub(crate) fn say_text(text: fmt::Arguments<'_>) {
+    if !failure::as_json() {
+        ask_text(text);
+    }
+}
+
+/// The same for what a person is asked; [`ask`] is how it is called.
+pub(crate) fn ask_text(text: fmt::Arguments<'_>) {
     on_stderr(&shown(&text.to_string()));
+}
+
+/// What is wrong with a file, for a program that is told it as JSON with the failure.
+static UNTOLD_REPORT: Mutex<Option<String>> = Mutex::new(None);
+
+/// What is wrong with a file and was not told, because a program reads JSON.
+pub(crate) fn take_report() -> Option<String> {
+    UNTOLD_REPORT.lock().ok()?.take()
 }
 
 /// Tells what is wrong with a file. The report shows harmlessly what it has from there.
 pub(crate) fn report(report: &ProblemReport) {
+    if failure::as_json() {
+        if let Ok(mut untold) = UNTOLD_REPORT.lock() {
+            *untold = Some(report.render(false));
+        }
+        return;
+    }
     let mut text = String::new();
     OutputCharset::of_environment().put(&report.render(colour_on_stderr()), &mut text);
     on_stderr(&text);

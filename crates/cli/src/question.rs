@@ -144,9 +144,10 @@ pub(crate) fn text(choice: InterventionChoice) -> TextRequirement {
     }
 }
 
-/// What the question is called on a command line: the shortest that means it and nothing else.
+/// What the question is called on a command line: the shortest that means it and nothing else. An
+/// agent may ask something else by the time that is typed.
 pub(crate) fn name(session: &str, asked: &Intervention, alone: bool) -> String {
-    if alone {
+    if alone && asked.digest.is_none() {
         return session.to_owned();
     }
     let number = asked.id.as_str().rsplit('/').next().unwrap_or_default();

@@ -66,7 +66,10 @@ pub(crate) fn run(arguments: Arguments) -> Result {
             (Some(text), true) => TypeRequest { paste: Some(text), ..TypeRequest::default() },
             (Some(text), false) => TypeRequest { message: Some(text), ..TypeRequest::default() },
         };
-        let typed = client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await?;
+        let typed = client.input(workflow.item.id.as_str(), task.id.as_str(), &typing).await;
+        let typed = typed.map_err(|error| {
+            CommandFailure::from(error).may_be_done(&format!("coven show {}", workflow.item.name))
+        })?;
         if arguments.json {
             let mut sent = find::task_json(&workflow, &task);
             sent["delivered"] = typed.delivered.into();

@@ -125,7 +125,7 @@ impl fmt::Display for OpenObstacle {
             Self::Replaced => {
                 "another folder has taken its place since it was opened; put the first one back"
             }
-            Self::Full => "no room is left on the disk; make some and try again",
+            Self::Full => "no room is left on the disk; make some",
             Self::Broken => "the disk reports an error; check it before anything else",
             Self::Other => "it failed",
         })
