@@ -116,6 +116,7 @@ impl AgentRunner {
         let FoundChannel { reader, offset, .. } = found;
         let reader = AgentReader::Channel(Box::new(reader));
         let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
+        actor.tell_found();
         actor.speak();
         Ok(Self { handle: actor.spawn()?, channel })
     }

@@ -39,6 +39,12 @@ pub enum StartError {
     /// What the protocol of the agent needs could not be written.
     #[error("the conversation could not be written down: {0}")]
     Channel(#[source] io::Error),
+    /// The task has more to say than a prompt, and the program takes no more.
+    #[error("there are inputs for it after its prompt, which it cannot be told: {reason}")]
+    NeedsChannel {
+        /// Why its protocol is not spoken.
+        reason: String,
+    },
     /// The task is for the other kind of runner.
     #[error("this runner is for {wanted} tasks")]
     Mode {

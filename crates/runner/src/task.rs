@@ -44,6 +44,8 @@ pub struct AgentTask {
     pub secrets: Vec<String>,
     /// Whether a headless agent is spoken to in its own protocol, where it has one.
     pub channel: bool,
+    /// Whether it cannot do without: there is more to say to it than its prompt.
+    pub needs_channel: bool,
 }
 
 impl AgentTask {
@@ -66,6 +68,7 @@ impl AgentTask {
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
             channel: false,
+            needs_channel: false,
         }
     }
 

@@ -64,6 +64,47 @@ async fn a_headless_agent_asks_before_it_acts_and_its_answer_is_the_output() {
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert!(view.variables["said"].as_str().unwrap().contains("all done"), "{:?}", view.variables);
     assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "yes\n");
+    let used = fact(&mut events, "what it used up", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.outcome.usage),
+        _ => None,
+    });
+    assert!(used.await.output_tokens.is_some_and(|tokens| tokens > 0));
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_killed_goes_on_with_its_conversation() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("disobey echo begun >> log.txt; approve echo never >> log.txt; say done");
+    let text = text.replace("output: said", "output: said, retry: {attempts: 2, delay: 0s}");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    intervention(&mut events).await;
+    let job = format!("{id}/work/1");
+    let agents = coven_runtime::processes::of_job(&job);
+    assert!(!agents.is_empty());
+    for agent in agents {
+        let pid = agent.pid.to_string();
+        let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+        assert!(killed.unwrap().success());
+    }
+    let named = |ended: &coven_model::event::TaskEnded| ended.outcome.agent_session.clone();
+    let mut ends = Vec::new();
+    for what in ["the end of the first process", "the end of the second"] {
+        ends.push(
+            fact(&mut events, what, |event| match event {
+                SessionEvent::TaskEnded(ended) => Some(named(ended)),
+                _ => None,
+            })
+            .await,
+        );
+    }
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(ends[0].is_some() && ends[0] == ends[1], "{ends:?}");
+    // It was not told to begin again.
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "begun\n");
     nothing_left(&id, &view);
 }
 

@@ -1,8 +1,10 @@
 //! What is done in each row, and what must be true of it.
 
 use std::error::Error;
+use std::process::Command;
 use std::time::Duration;
 
+use coven_model::event::SessionEvent;
 use coven_model::{
     AgentState, InterventionChoice, InterventionKind, SessionView, TaskId, WorkflowStatus,
 };
@@ -10,12 +12,12 @@ use coven_orchestrator::{LiveEvent, PublishedEvent};
 use coven_testkit::model::{ModelExchange, ModelScene, PROBE, QUESTION_ENTRIES};
 use serde_json::json;
 
-use super::{ChannelStage, WAIT_TIMEOUT, asked, decision};
+use super::{ChannelStage, WAIT_TIMEOUT, asked, decision, fact};
 use crate::Found;
 use crate::project::Project;
 
-/// What a denial says.
-const WORDS: &str = "make it blue instead";
+/// What a denial says. The tag tells it from what a CLI says in the user's name.
+const WORDS: &str = "make it blue instead play:text";
 
 /// How long a CLI may be silent at a limit before the row calls it silent.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -63,11 +65,19 @@ pub(super) async fn approve(stage: &ChannelStage<'_>) -> Found {
     stage.decide(&asked, decision(InterventionChoice::Approve)).await?;
     let view = stage.completes(&row.id).await?;
     must_run(stage.project, 1)?;
+    let used = fact(&mut row.events, "what it used up", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.outcome.usage),
+        _ => None,
+    });
+    let used = match used.await?.input_tokens {
+        Some(tokens) => format!("{tokens} tokens in"),
+        None => "it does not say what it used up".to_owned(),
+    };
     let said = view.variables["said0"].as_str().unwrap_or_default();
     if !said.contains("All done") {
         return Err(format!("its output is {said:?}").into());
     }
-    Ok(format!("asked about exactly `{PROBE}`, which ran once after the answer"))
+    Ok(format!("asked about exactly `{PROBE}`, which ran once after the answer; {used}"))
 }
 
 pub(super) async fn deny(stage: &ChannelStage<'_>) -> Found {
@@ -78,7 +88,7 @@ pub(super) async fn deny(stage: &ChannelStage<'_>) -> Found {
     must_run(stage.project, 0)?;
     Ok(match view.status {
         WorkflowStatus::Completed => "nothing ran, and the model ended its turn".to_owned(),
-        status => format!("nothing ran; the step is {status}: {:?}", view.errors.last()),
+        status => return Err(format!("it is {status}: {:?}", view.errors).into()),
     })
 }
 
@@ -106,11 +116,12 @@ pub(super) async fn question(stage: &ChannelStage<'_>) -> Found {
         Ok(asked) => asked,
         Err(ended) => {
             let exchanges = stage.project.server.exchanges();
-            let called = exchanges.iter().any(|each| !each.results.is_empty());
-            return if called {
-                Err(format!("the tool that asks returned without a question: {ended}").into())
-            } else {
-                Ok("it offers its model no tool for questions here".to_owned())
+            let results = exchanges.iter().flat_map(|each| &each.results);
+            return match results.into_iter().next() {
+                // Codex asks in its plan mode alone.
+                Some(told) if told.contains("unavailable") => Ok(format!("none: {told}")),
+                Some(told) => Err(format!("no question: {told}, {ended}").into()),
+                None => Ok("it offers its model no tool for questions here".to_owned()),
             };
         }
     };
@@ -153,16 +164,23 @@ fn one_conversation(
     Err("the model was not told what was said before".into())
 }
 
-pub(super) async fn continued(stage: &ChannelStage<'_>) -> Found {
-    let text = steps(
-        stage.project,
-        &[(ModelScene::Text, "ask", ""), (ModelScene::Data, "ask", ", context: continue")],
-    );
-    let row = stage.begin(&text).await?;
+/// The agent is killed in the middle of an answer; the next attempt goes on.
+pub(super) async fn resumed(stage: &ChannelStage<'_>) -> Found {
+    let again = ", retry: {attempts: 2, delay: 0s}";
+    let row = stage.begin(&steps(stage.project, &[(ModelScene::Slow, "ask", again)])).await?;
+    let server = &stage.project.server;
+    let open = |all: &[ModelExchange]| all.iter().any(|each| each.open);
+    if !server.wait(WAIT_TIMEOUT, open) {
+        return Err("it never asked the model".into());
+    }
+    let job = format!("{}/s0/1", row.id);
+    for agent in coven_runtime::processes::of_job(&job) {
+        Command::new("kill").args(["-9", &agent.pid.to_string()]).status()?;
+    }
     stage.completes(&row.id).await?;
-    let (first, second) = (ModelScene::Text.to_string(), ModelScene::Data.to_string());
-    one_conversation(&stage.project.server.exchanges(), &first, &second)?;
-    Ok("a second step went on with the conversation in a process of its own".to_owned())
+    let slow = ModelScene::Slow.to_string();
+    one_conversation(&server.exchanges(), &slow, "do not begin again")?;
+    Ok("killed in the middle of an answer, it went on with the conversation".to_owned())
 }
 
 pub(super) async fn interrupt(stage: &ChannelStage<'_>) -> Found {
@@ -237,7 +255,7 @@ pub(super) async fn limit(stage: &ChannelStage<'_>) -> Found {
         return Err(format!("it is {status}").into());
     }
     let view = controller.snapshot().view().cloned().ok_or("the session has no view")?;
-    let error = format!("{:?}", view.errors.last());
+    let error = view.errors.last().map(|entry| entry.error.clone()).unwrap_or_default();
     let names = ["limit", "quota", "429"];
     if !names.iter().any(|name| error.to_lowercase().contains(name)) {
         return Err(format!("the reason does not tell of a limit: {error}").into());

@@ -230,6 +230,8 @@ impl JobDetails {
             |error: String| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
+        task.needs_channel = self.has_inputs;
+        task.channel = task.mode == AgentMode::Headless && self.wants_channel(&**adapter);
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
@@ -237,7 +239,6 @@ impl JobDetails {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
             }
             AgentMode::Headless => {
-                task.channel = self.wants_channel(&**adapter);
                 start_headless(adapter.clone(), task, &place, previous).map(Runner::from)
             }
         };
