@@ -41,7 +41,7 @@ type Found = Result<String, Box<dyn Error>>;
 
 /// `real_workflows INSTALLED HOLDER EVIDENCE [--channels] CLI…`: the folder the CLIs are installed
 /// in, the program that holds them, the folder for what failed rows left, and whether the CLIs are
-/// spoken to in their own protocols instead.
+/// spoken to in their own protocols instead. With `row=NAME` only that row is run.
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.next_if(|first| first == channels::KEEP).is_some() {

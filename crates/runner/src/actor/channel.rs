@@ -246,9 +246,17 @@ impl RunnerActor {
         }
     }
 
+    /// Begins a conversation, or goes on with one that was found.
+    pub(super) fn begin_channel(&mut self) {
+        if matches!(self.reader, AgentReader::Channel(_)) {
+            self.tell_found();
+            self.speak();
+        }
+    }
+
     /// Tells how an agent was found that went on while nothing followed it: it may have asked or
     /// ended its turn meanwhile, and will not say so again.
-    pub(crate) fn tell_found(&mut self) {
+    fn tell_found(&mut self) {
         self.report_channel();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         channel.told = channel.codec.open().cloned().collect();
@@ -282,7 +290,7 @@ impl RunnerActor {
     }
 
     /// Writes what is due, and the messages that the agent can take.
-    pub(crate) fn speak(&mut self) {
+    fn speak(&mut self) {
         loop {
             let AgentReader::Channel(channel) = &mut self.reader else { return };
             if let Some(bytes) = channel.codec.due(&channel.plan) {
