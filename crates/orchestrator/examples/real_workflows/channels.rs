@@ -179,7 +179,18 @@ pub(super) async fn ends(
     id: &SessionId,
 ) -> Result<SessionView, Box<dyn Error>> {
     let controller = orchestrator.controller(id).ok_or("the session is not live")?;
-    let status = tokio::time::timeout(WAIT_TIMEOUT, controller.wait(true)).await;
+    let over = async {
+        loop {
+            let status = controller.wait(true).await;
+            let view = controller.snapshot().view().cloned();
+            // A question that was taken back a moment ago blocks nothing any more.
+            if status.is_final() || view.is_none_or(|view| !view.interventions.is_empty()) {
+                return status;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let status = tokio::time::timeout(WAIT_TIMEOUT, over).await;
     let view = controller.snapshot().view().cloned().ok_or("the session has no view")?;
     let asked: Vec<_> = view.interventions.iter().map(|asked| asked.reason.clone()).collect();
     match status {
