@@ -14,7 +14,7 @@ use crate::agent::AgentRunner;
 use crate::channel::ChannelSetup;
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
-use crate::task::{AgentTask, TaskPlace};
+use crate::task::{AgentTask, ChannelUse, TaskPlace};
 
 /// An agent without a terminal. Clones are handles to the same agent.
 #[derive(Clone, Debug)]
@@ -130,7 +130,7 @@ pub fn start_headless(
 ) -> Result<StartedHeadless, StartError> {
     let launch = launch::plan(&*adapter, &task, place)?;
     let Some(channel) = &launch.channel else {
-        if let (Some(fallback), true) = (&launch.fallback, task.needs_channel) {
+        if let (Some(fallback), ChannelUse::Needed) = (&launch.fallback, task.channel) {
             return Err(StartError::NeedsChannel { reason: fallback.reason.clone() });
         }
         let started = HeadlessRunner::start(adapter, task, place, previous);

@@ -79,7 +79,7 @@ pub(crate) fn plan(
         auto_approve: task.auto_approve,
         conversation,
         prompt_folder: folder,
-        channel: task.channel,
+        channel: task.channel.is_wanted(),
     })?)
 }
 
@@ -92,7 +92,7 @@ fn installed_version(
 ) -> Option<ProgramVersion> {
     let config = adapter.config();
     let since = config.channel.as_ref().and_then(|channel| channel.since.as_ref());
-    let differs = !config.versions.is_empty() || (task.channel && since.is_some());
+    let differs = !config.versions.is_empty() || (task.channel.is_wanted() && since.is_some());
     if !differs || config.version_args.is_empty() {
         return None;
     }

@@ -43,9 +43,25 @@ pub struct AgentTask {
     /// Texts that must not appear in clean output or excerpts.
     pub secrets: Vec<String>,
     /// Whether a headless agent is spoken to in its own protocol, where it has one.
-    pub channel: bool,
-    /// Whether it cannot do without: there is more to say to it than its prompt.
-    pub needs_channel: bool,
+    pub channel: ChannelUse,
+}
+
+/// Whether a headless agent is spoken to in its own protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelUse {
+    /// It is started with its prompt, for one turn.
+    #[default]
+    Unwanted,
+    /// It is, where its program can.
+    Wanted,
+    /// It cannot do without: there is more to say to it than its prompt.
+    Needed,
+}
+
+impl ChannelUse {
+    pub fn is_wanted(self) -> bool {
+        self != Self::Unwanted
+    }
 }
 
 impl AgentTask {
@@ -67,8 +83,7 @@ impl AgentTask {
             timeout: None,
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
-            channel: false,
-            needs_channel: false,
+            channel: ChannelUse::Unwanted,
         }
     }
 

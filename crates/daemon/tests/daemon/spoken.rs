@@ -90,12 +90,11 @@ async fn an_approval_that_is_open_when_the_daemon_is_killed_is_answered_once() {
         let started = daemon.stage(&[task]).await;
         let id = started.id.to_string();
         daemon.asked(&id).await;
-        let moment = match (kill / RECORDINGS.len() as u64) % 2 {
-            0 => KillMoment::WhileItAsks,
-            _ => {
-                let micros = random.below(LATEST_KILL) as u64;
-                KillMoment::AfterTheAnswer(Duration::from_micros(micros))
-            }
+        let moment = if (kill / RECORDINGS.len() as u64).is_multiple_of(2) {
+            KillMoment::WhileItAsks
+        } else {
+            let micros = random.below(LATEST_KILL) as u64;
+            KillMoment::AfterTheAnswer(Duration::from_micros(micros))
         };
         if let KillMoment::AfterTheAnswer(delay) = moment {
             // Whether the answer is given before the end is decided by the moment alone.

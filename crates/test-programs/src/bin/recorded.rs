@@ -32,6 +32,7 @@ fn play(recording: &str, answers: &str) -> io::Result<()> {
     let mut player = RecordingPlayer {
         input: io::stdin().lock().lines(),
         answers: File::options().create(true).append(true).open(answers)?,
+        output: File::options().write(true).open("/dev/stdout")?,
         ids: BTreeMap::new(),
     };
     for record in &records {
@@ -55,6 +56,8 @@ fn play(recording: &str, answers: &str) -> io::Result<()> {
 struct RecordingPlayer<Input> {
     input: Input,
     answers: File,
+    /// What the agent prints to: the program that started it reads it.
+    output: File,
     /// The ids of requests to the agent, by those that they have in the recording.
     ids: BTreeMap<String, Value>,
 }
@@ -66,14 +69,14 @@ impl<Input: Iterator<Item = io::Result<String>>> RecordingPlayer<Input> {
     }
 
     /// Prints a recorded message; an answer with the id of the request that it is for.
-    fn print(&self, message: &Value) -> io::Result<()> {
+    fn print(&mut self, message: &Value) -> io::Result<()> {
         let mut message = message.clone();
         if is_answer(&message)
             && let Some(id) = self.ids.get(&id_of(&message).to_string())
         {
             *id_mut(&mut message) = id.clone();
         }
-        print_line(&message)
+        writeln!(self.output, "{message}")
     }
 
     /// Waits until a message like the recorded one came; false if the input was closed before.
@@ -88,7 +91,8 @@ impl<Input: Iterator<Item = io::Result<String>>> RecordingPlayer<Input> {
                 // The recorded answer was too long to keep.
                 let id = id_of(&message);
                 let response = json!({"subtype": "success", "request_id": id, "response": {}});
-                print_line(&json!({"type": "control_response", "response": response}))?;
+                let said = json!({"type": "control_response", "response": response});
+                writeln!(self.output, "{said}")?;
             }
             return Ok(true);
         }
@@ -102,12 +106,6 @@ impl<Input: Iterator<Item = io::Result<String>>> RecordingPlayer<Input> {
         }
         Ok(())
     }
-}
-
-fn print_line(message: &Value) -> io::Result<()> {
-    let mut output = io::stdout().lock();
-    writeln!(output, "{message}")?;
-    output.flush()
 }
 
 /// Whether the first turn is over with this message.

@@ -258,11 +258,11 @@ pub(super) async fn limit(stage: &ChannelStage<'_>) -> Found {
     let Ok(status) = tokio::time::timeout(SILENCE, controller.wait(true)).await else {
         let task: TaskId = "s0".parse()?;
         let verdict = controller.snapshot().task(&task)?.verdict();
-        let state = verdict.map(|(verdict, _)| verdict.state);
+        let doing = verdict.map(|(verdict, _)| verdict.state);
         let tries = stage.project.server.exchanges();
         let tries = tries.iter().filter(|each| each.scene == Some(ModelScene::Limit)).count();
         return Ok(format!(
-            "it says nothing and tries again by itself: {state:?} after {SILENCE:?} and {tries} tries"
+            "it says nothing and tries again by itself: {doing:?} after {SILENCE:?} and {tries} tries"
         ));
     };
     if status != WorkflowStatus::Failed {

@@ -12,8 +12,8 @@ use coven_model::{
     AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
 };
 use coven_runner::{
-    AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, OkCodes, TaskPlace, finished,
-    past, start_headless,
+    AgentRunner, AgentTask, ChannelUse, FoundAgent, FoundChannel, HeadlessRunner, OkCodes,
+    TaskPlace, finished, past, start_headless,
 };
 use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
@@ -178,9 +178,12 @@ impl JobDetails {
     }
 
     /// Whether its agent is spoken to in its own protocol.
-    fn wants_channel(&self, adapter: &dyn AgentAdapter) -> bool {
-        let JobWork::Agent(agent) = &self.spec.work else { return false };
-        adapter.config().speaks(agent.mode, agent.permissions, agent.channel)
+    fn channel_use(&self, adapter: &dyn AgentAdapter) -> ChannelUse {
+        let JobWork::Agent(agent) = &self.spec.work else { return ChannelUse::Unwanted };
+        if !adapter.config().speaks(agent.mode, agent.permissions, agent.channel) {
+            return ChannelUse::Unwanted;
+        }
+        if self.has_inputs { ChannelUse::Needed } else { ChannelUse::Wanted }
     }
 
     /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
@@ -230,8 +233,7 @@ impl JobDetails {
             |error: String| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
         let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
-        task.needs_channel = self.has_inputs;
-        task.channel = task.mode == AgentMode::Headless && self.wants_channel(&**adapter);
+        task.channel = self.channel_use(&**adapter);
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
