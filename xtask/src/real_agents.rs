@@ -20,6 +20,9 @@ use crate::error::Error;
 pub(crate) struct Args {
     /// Which CLIs to drive; all of them when left out
     clis: Vec<AgentCli>,
+    /// Speak to them in their own protocols instead, through the orchestrator
+    #[arg(long)]
+    channels: bool,
     /// Do not write docs/real-agents.md
     #[arg(long)]
     dry: bool,
@@ -80,7 +83,9 @@ struct CheckRow {
 
 /// What drives a CLI, and the package it is an example of: alone, and in whole workflows.
 pub(crate) const DRIVERS: [(&str, &str); 2] =
-    [("coven-runner", "real_agents"), ("coven-orchestrator", "real_workflows")];
+    [("coven-runner", "real_agents"), ("coven-orchestrator", WORKFLOWS)];
+
+const WORKFLOWS: &str = "real_workflows";
 /// The CLIs that the rows were written for. Copilot is driven by `cargo xtask drift` alone.
 const ROWS_WRITTEN_FOR: [AgentCli; 5] =
     [AgentCli::Claude, AgentCli::Codex, AgentCli::Gemini, AgentCli::Opencode, AgentCli::Qwen];
@@ -88,7 +93,8 @@ const ROWS_WRITTEN_FOR: [AgentCli; 5] =
 pub(crate) const HOLDER: &str = "coven-test-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let chosen = if args.clis.is_empty() { &ROWS_WRITTEN_FOR[..] } else { &args.clis };
+    let all = if args.channels { AgentCli::value_variants() } else { &ROWS_WRITTEN_FOR[..] };
+    let chosen = if args.clis.is_empty() { all } else { &args.clis };
     let folder = cargo::root().join("target/real-agents");
     let namespace = namespace()?;
     fs::create_dir_all(&folder).map_err(RealAgentsProblem::io("make target/real-agents"))?;
@@ -102,11 +108,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     for cli in chosen {
         let mut report = CliReport { cli: cli.name().to_owned(), rows: Vec::new() };
         for driver in &drivers {
-            report.rows.extend(drive(*cli, namespace, driver, &holder, &folder)?.rows);
+            // Only whole workflows have a channel to speak over.
+            if args.channels && !driver.ends_with(WORKFLOWS) {
+                continue;
+            }
+            let mode = if args.channels { &["--channels"][..] } else { &[] };
+            report.rows.extend(drive(*cli, namespace, (driver, mode), &holder, &folder)?.rows);
         }
         failed += report.rows.iter().filter(|row| row.result == "FAIL").count();
         if !args.dry {
-            page::write(&cargo::root().join("docs/real-agents.md"), *cli, &report)?;
+            let page = cargo::root().join("docs/real-agents.md");
+            page::write(&page, *cli, args.channels, &report)?;
         }
     }
     if failed > 0 { Err(RealAgentsProblem::Rows(failed).into()) } else { Ok(()) }
@@ -161,12 +173,13 @@ struct CargoTarget {
 fn drive(
     cli: AgentCli,
     namespace: &[&str],
-    driver: &Path,
+    (driver, mode): (&Path, &[&str]),
     holder: &Path,
     folder: &Path,
 ) -> Result<CliReport, Error> {
     let mut offline = offline(namespace);
-    offline.args([driver, folder, holder, &folder.join("evidence")]).arg(cli.name());
+    offline.args([driver, folder, holder, &folder.join("evidence")]);
+    offline.args(mode).arg(cli.name());
     report(&mut offline)
 }
 

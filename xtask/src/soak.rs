@@ -41,6 +41,9 @@ pub(crate) struct Args {
     /// How often each of them asks and is told something
     #[arg(long, value_name = "N", default_value_t = 67)]
     rounds: u32,
+    /// How often the daemon is killed while an agent asks in its own protocol
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    asking: u32,
     /// How many items the large fan-out has
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     items: u32,
@@ -64,6 +67,9 @@ const MOMENTS: &[&str] =
 
 const DAEMONS: &[&str] =
     &["chaos::agents_outlive_a_daemon_that_dies_again_and_again_and_nothing_is_lost_or_repeated"];
+
+const ASKING: &[&str] =
+    &["spoken::an_approval_that_is_open_when_the_daemon_is_killed_is_answered_once"];
 
 const TEAM: &[&str] = &["team::every_question_is_decided_once_and_everything_said_is_read_once"];
 
@@ -97,6 +103,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
         let programs = ("COVEN_SOAK_PROGRAMS", args.programs.to_string());
         let variables: Vec<_> = std::iter::once(programs).chain(seed).collect();
         alone(&["--package", "coven-runner", "--test", "runner"], PROGRAMS, &variables)?;
+    }
+    if args.asking > 0 {
+        eprintln!("== {} daemons killed while an agent asks", args.asking);
+        let seed = args.seed.map(|seed| ("COVEN_SOAK_SEED", seed.to_string()));
+        let kills = ("COVEN_SOAK_KILLS", args.asking.to_string());
+        let variables: Vec<_> = std::iter::once(kills).chain(seed).collect();
+        alone(&["--package", "coven-daemon", "--test", "daemon"], ASKING, &variables)?;
     }
     if args.team > 0 {
         team(args)?;

@@ -184,6 +184,20 @@ impl ChannelCodec {
         self.fold.run.session.as_deref()
     }
 
+    /// Whether an error in answer to this message of ours means that the agent does not begin.
+    pub fn is_refused(&self, message: &str) -> bool {
+        const HANDSHAKE: [&str; 5] =
+            ["initialize", "thread/start", "thread/resume", "session/new", "session/load"];
+        const MODE: [&str; 3] =
+            ["set_permission_mode", "session/set_mode", "session/set_config_option"];
+        HANDSHAKE.contains(&message) || (MODE.contains(&message) && !self.fold.has_prompt())
+    }
+
+    /// What this process used up, as far as the agent told.
+    pub fn usage(&self) -> TokenUsage {
+        self.fold.run.usage
+    }
+
     /// How many bytes of messages it keeps at the moment; never more than
     /// [`CHANNEL_BUFFER_LIMIT`].
     pub fn buffered(&self) -> usize {

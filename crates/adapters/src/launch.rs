@@ -75,6 +75,16 @@ pub struct LaunchSpec {
     pub agent_session: Option<String>,
     /// The protocol that is spoken over its input and output.
     pub channel: Option<ChannelLaunch>,
+    /// The protocol that was wanted and that this version of the program does not speak.
+    pub fallback: Option<ChannelFallback>,
+}
+
+/// Why a program is started without the protocol that was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChannelFallback {
+    pub kind: ChannelKind,
+    /// For people: the version that is installed, and the first that speaks it.
+    pub reason: String,
 }
 
 /// The protocol of a process, and how it is begun.
@@ -149,6 +159,7 @@ pub fn launch(
         typed_prompt: None,
         agent_session: None,
         channel: None,
+        fallback: fallback(name, config, request),
     };
     launch.environment(&config.env);
     launch.environment(&mode.env);
@@ -175,6 +186,13 @@ pub fn launch(
 fn channel<'a>(config: &'a Config, request: &LaunchRequest<'_>) -> Option<&'a ChannelConfig> {
     let is_wanted = request.channel && request.mode == AgentMode::Headless;
     config.channel.as_ref().filter(|channel| is_wanted && channel.is_known_to(request.version))
+}
+
+fn fallback(name: &str, config: &Config, request: &LaunchRequest<'_>) -> Option<ChannelFallback> {
+    let is_wanted = request.channel && request.mode == AgentMode::Headless;
+    let wanted = config.channel.as_ref().filter(|_| is_wanted)?;
+    let reason = wanted.too_old(name, config, request.version)?;
+    Some(ChannelFallback { kind: wanted.kind, reason })
 }
 
 fn mode<'a>(

@@ -11,7 +11,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::output::PutText;
 use crate::{folders, output};
 
-pub(crate) use agents::{BUNDLED_ADAPTERS, find};
+pub(crate) use agents::{BUNDLED_ADAPTERS, VERSION_TIMEOUT, find};
 
 /// What `coven doctor` takes.
 #[derive(clap::Args)]

@@ -1,5 +1,7 @@
 //! `coven explain`: why we think that an agent does what we say.
 
+use coven_model::EvidenceSource;
+
 use crate::connect::{self, block_on};
 use crate::failure::Result;
 use crate::find::{self, SessionTarget, TaskFilter};
@@ -42,11 +44,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         text.put(format!("{}\n", output::one_line(&why.words)));
         if let Some(verdict) = &why.verdict {
             let evidence = &verdict.evidence;
-            text.put(format!(
-                "rule {}, looked at {}\n",
-                output::one_line(&evidence.rule),
-                output::one_line(&evidence.region)
-            ));
+            let (rule, region) =
+                (output::one_line(&evidence.rule), output::one_line(&evidence.region));
+            text.put(match (evidence.source, region.is_empty()) {
+                (EvidenceSource::Channel, true) => format!("its message {rule}\n"),
+                (EvidenceSource::Channel, false) => {
+                    format!("its message {rule}, request {region}\n")
+                }
+                _ => format!("rule {rule}, looked at {region}\n"),
+            });
             for conflict in &evidence.conflicts {
                 let source = format!("{:?}", conflict.source).to_lowercase();
                 text.put(format!(

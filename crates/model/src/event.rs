@@ -297,6 +297,10 @@ pub enum SessionEvent {
         job: AttemptId,
         /// The protocol: `claude-stdio`, `codex-app-server` or `acp`.
         channel: String,
+        /// Why it is not spoken after all: the agent was started with its prompt in its arguments,
+        /// as without a channel, and is asked nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fallback: Option<String>,
     },
     /// The next queued input of a task is to be typed.
     #[serde(rename = "input.queued")]

@@ -141,7 +141,7 @@ impl RunnerActor {
 
     /// Lets the actor run. It ends with its process, when it is detached, or with the reactor. If
     /// it panics, that is the outcome of its task.
-    pub(crate) fn spawn(self) -> Result<ActorHandle, StartError> {
+    pub(crate) fn spawn(mut self) -> Result<ActorHandle, StartError> {
         let descriptor = self.pane.readiness().ok_or_else(|| {
             let reason = "its pane does not tell when something happens";
             StartError::Watch(io::Error::new(io::ErrorKind::Unsupported, reason))
@@ -150,6 +150,8 @@ impl RunnerActor {
         let descriptor = watch(descriptor).map_err(StartError::Watch)?;
         let (requests, receiver) = mpsc::channel(REQUEST_CAPACITY);
         let handle = ActorHandle::new(requests, &self.published);
+        // After the first subscription was made, so that it misses nothing.
+        self.begin_channel();
         tokio::spawn(self.run(descriptor, receiver));
         Ok(handle)
     }

@@ -97,9 +97,8 @@ impl AgentRunner {
         let pane = place.domain.spawn(&config)?;
         let channel = Some(setup.kind());
         let reader = AgentReader::Channel(Box::new(setup.reader()));
-        let mut actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
+        let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session.clone());
-        actor.speak();
         Ok(Self { handle: actor.spawn()?, channel })
     }
 
@@ -115,8 +114,7 @@ impl AgentRunner {
         let channel = Some(found.kind());
         let FoundChannel { reader, offset, .. } = found;
         let reader = AgentReader::Channel(Box::new(reader));
-        let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
-        actor.speak();
+        let actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
         Ok(Self { handle: actor.spawn()?, channel })
     }
 

@@ -136,6 +136,12 @@ impl FoundChannel {
         self.kind
     }
 
+    /// The conversation that the agent named, and what this process used up in it; nothing if it
+    /// never named one.
+    pub fn conversation(&self) -> Option<(String, TokenUsage)> {
+        self.reader.conversation()
+    }
+
     /// How it ended, if its process is gone.
     pub fn into_outcome(self, exit: Option<ExitStatus>, ok: &OkCodes) -> JobOutcome {
         self.reader.into_outcome(outcome::ending(None, exit), ok)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::config::StdinSource;
+use coven_adapters::launch::ChannelFallback;
 use coven_adapters::transcript::{TranscriptDecoder, TranscriptFormat};
 use coven_model::{AgentMode, AgentVerdict, JobOutcome, Timestamp, TokenUsage};
 use coven_runtime::domain::Pane;
@@ -13,13 +14,14 @@ use crate::agent::AgentRunner;
 use crate::channel::ChannelSetup;
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
-use crate::task::{AgentTask, TaskPlace};
+use crate::task::{AgentTask, ChannelUse, TaskPlace};
 
 /// An agent without a terminal. Clones are handles to the same agent.
 #[derive(Clone, Debug)]
 pub struct HeadlessRunner {
     handle: ActorHandle,
     takes_input: bool,
+    fallback: Option<ChannelFallback>,
 }
 
 impl HeadlessRunner {
@@ -41,7 +43,7 @@ impl HeadlessRunner {
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
-        Ok(Self { handle: actor.spawn()?, takes_input })
+        Ok(Self { handle: actor.spawn()?, takes_input, fallback: launch.fallback })
     }
 
     /// Follows an agent that was started before. Its pane must give all of its output, from the
@@ -56,7 +58,12 @@ impl HeadlessRunner {
         let takes_input = takes_input(&*adapter);
         let reader = AgentReader::transcript(decoder(&*adapter, previous));
         let actor = RunnerActor::new(adapter, task, pane, reader, folder, 0);
-        Ok(Self { handle: actor.spawn()?, takes_input })
+        Ok(Self { handle: actor.spawn()?, takes_input, fallback: None })
+    }
+
+    /// Why it was started without the protocol that was wanted.
+    pub fn fallback(&self) -> Option<&ChannelFallback> {
+        self.fallback.as_ref()
     }
 
     /// Whether its adapter leaves its standard input open, so that it can be sent text.
@@ -123,6 +130,9 @@ pub fn start_headless(
 ) -> Result<StartedHeadless, StartError> {
     let launch = launch::plan(&*adapter, &task, place)?;
     let Some(channel) = &launch.channel else {
+        if let (Some(fallback), ChannelUse::Needed) = (&launch.fallback, task.channel) {
+            return Err(StartError::NeedsChannel { reason: fallback.reason.clone() });
+        }
         let started = HeadlessRunner::start(adapter, task, place, previous);
         return started.map(StartedHeadless::OnePrompt);
     };

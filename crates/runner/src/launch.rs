@@ -39,6 +39,12 @@ pub enum StartError {
     /// What the protocol of the agent needs could not be written.
     #[error("the conversation could not be written down: {0}")]
     Channel(#[source] io::Error),
+    /// The task has more to say than a prompt, and the program takes no more.
+    #[error("there are inputs for it after its prompt, which it cannot be told: {reason}")]
+    NeedsChannel {
+        /// Why its protocol is not spoken.
+        reason: String,
+    },
     /// The task is for the other kind of runner.
     #[error("this runner is for {wanted} tasks")]
     Mode {
@@ -73,7 +79,7 @@ pub(crate) fn plan(
         auto_approve: task.auto_approve,
         conversation,
         prompt_folder: folder,
-        channel: task.channel,
+        channel: task.channel.is_wanted(),
     })?)
 }
 
@@ -86,7 +92,7 @@ fn installed_version(
 ) -> Option<ProgramVersion> {
     let config = adapter.config();
     let since = config.channel.as_ref().and_then(|channel| channel.since.as_ref());
-    let differs = !config.versions.is_empty() || (task.channel && since.is_some());
+    let differs = !config.versions.is_empty() || (task.channel.is_wanted() && since.is_some());
     if !differs || config.version_args.is_empty() {
         return None;
     }

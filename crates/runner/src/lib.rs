@@ -41,5 +41,5 @@ pub use hidden::HiddenTexts;
 pub use launch::StartError;
 pub use redact::Redactor;
 pub use subscription::RunnerSubscription;
-pub use task::{AgentTask, OkCodes, TaskPlace};
+pub use task::{AgentTask, ChannelUse, OkCodes, TaskPlace};
 pub use unwind::{catch_panic, panic_message};

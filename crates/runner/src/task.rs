@@ -43,7 +43,25 @@ pub struct AgentTask {
     /// Texts that must not appear in clean output or excerpts.
     pub secrets: Vec<String>,
     /// Whether a headless agent is spoken to in its own protocol, where it has one.
-    pub channel: bool,
+    pub channel: ChannelUse,
+}
+
+/// Whether a headless agent is spoken to in its own protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChannelUse {
+    /// It is started with its prompt, for one turn.
+    #[default]
+    Unwanted,
+    /// It is, where its program can.
+    Wanted,
+    /// It cannot do without: there is more to say to it than its prompt.
+    Needed,
+}
+
+impl ChannelUse {
+    pub fn is_wanted(self) -> bool {
+        self != Self::Unwanted
+    }
 }
 
 impl AgentTask {
@@ -65,7 +83,7 @@ impl AgentTask {
             timeout: None,
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
-            channel: false,
+            channel: ChannelUse::Unwanted,
         }
     }
 

@@ -24,6 +24,8 @@ pub enum TestProgram {
     /// The daemon as a process of its own, to be killed. Its argument is the program that holds
     /// jobs.
     Daemon,
+    /// An agent that plays a recorded conversation, and writes down what it is answered.
+    Recorded,
 }
 
 impl TestProgram {
@@ -33,7 +35,7 @@ impl TestProgram {
     ///
     /// If it cannot be built.
     pub fn path(self) -> PathBuf {
-        static PATHS: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
+        static PATHS: [OnceLock<PathBuf>; 4] = [const { OnceLock::new() }; 4];
         PATHS[self as usize].get_or_init(|| self.built()).clone()
     }
 
@@ -42,6 +44,7 @@ impl TestProgram {
             Self::Agent => "coven-test-agent",
             Self::Holder => "coven-test-holder",
             Self::Daemon => "coven-test-daemon",
+            Self::Recorded => "coven-test-recorded",
         }
     }
 

@@ -122,7 +122,9 @@ impl DecisionDraft {
             SessionInput::Typed { job, text, by } => self.typed(job, text, by),
             SessionInput::Exposed { job, reason } => self.exposed(job, reason),
             SessionInput::Confined { job, confinement } => self.confined(job, *confinement),
-            SessionInput::Speaks { job, channel } => self.speaks(job, channel),
+            SessionInput::Speaks { job, channel, fallback } => {
+                self.speaks(job, channel, fallback);
+            }
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
             SessionInput::Expired(intervention) => self.expired(intervention),

@@ -192,7 +192,7 @@ fn conversation() -> TestRun {
     let mut asking = agent("hi");
     asking.pending_inputs = vec![template("one")];
     let mut told = TestRun::begin(plan(vec![stage("first", &[("a", asking)])]), json!({}));
-    told.tell(SessionInput::Speaks { job: job("a", 1), channel: "acp".to_owned() });
+    told.tell(SessionInput::Speaks { job: job("a", 1), channel: "acp".to_owned(), fallback: None });
     told.tell(asks("a", 1, 1, "Allow rm?"));
     told.tell(resolve(1, InterventionChoice::Approve));
     told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });

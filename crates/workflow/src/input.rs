@@ -91,6 +91,8 @@ pub enum SessionInput {
     Speaks {
         job: AttemptId,
         channel: String,
+        /// Why it was started without it instead.
+        fallback: Option<String>,
     },
     /// What a job has used up so far, altogether.
     Used {

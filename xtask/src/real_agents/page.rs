@@ -10,19 +10,22 @@ use super::{AgentCli, CliReport, RealAgentsProblem};
 pub(super) fn write(
     path: &Path,
     cli: AgentCli,
+    spoken: bool,
     report: &CliReport,
 ) -> Result<(), RealAgentsProblem> {
     let page =
         fs::read_to_string(path).map_err(RealAgentsProblem::io("read docs/real-agents.md"))?;
-    let page = replaced(&page, cli.name(), &section(cli, report, &today()));
+    let name = if spoken { format!("{}-channel", cli.name()) } else { cli.name().to_owned() };
+    let page = replaced(&page, &name, &section(cli, spoken, report, &today()));
     fs::write(path, page).map_err(RealAgentsProblem::io("write docs/real-agents.md"))
 }
 
-fn section(cli: AgentCli, report: &CliReport, date: &str) -> String {
+fn section(cli: AgentCli, spoken: bool, report: &CliReport, date: &str) -> String {
     let (package, version) = cli.package();
+    let protocol = if spoken { ", in its own protocol" } else { "" };
     let passed = report.rows.iter().filter(|row| row.result == "pass").count();
     let mut text = format!(
-        "## {}\n\n`{package}` {version}, driven on {date}: {passed} of {} rows pass.\n\n\
+        "## {}{protocol}\n\n`{package}` {version}, driven on {date}: {passed} of {} rows pass.\n\n\
          | row | result | what was seen |\n|---|---|---|\n",
         cli.shown(),
         report.rows.len()
@@ -91,7 +94,7 @@ mod tests {
     fn only_the_section_of_the_cli_changes() {
         let row = CheckRow { name: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
         let report = CliReport { cli: "qwen".into(), rows: vec![row] };
-        let section = section(AgentCli::Qwen, &report, "2026-11-16");
+        let section = section(AgentCli::Qwen, false, &report, "2026-11-16");
         assert!(section.contains("| stop | pass | a \\| b c |\n"), "{section}");
         let page = "# Real\n\n<!-- codex -->\nkept\n<!-- /codex -->\n<!-- qwen -->\nold\n<!-- /qwen -->\nend\n";
         let once = replaced(page, "qwen", &section);

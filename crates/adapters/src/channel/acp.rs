@@ -345,13 +345,12 @@ impl AcpChannel {
             ChannelOrder::SetMode { mode } => Ok(self.set_mode(number, mode)?.into()),
             ChannelOrder::Answer { request, decision } => {
                 let question = fold.question(request)?;
-                let option = permission::choose(question, decision, options)?;
-                let selected = json!({"outcome": {"outcome": "selected", "optionId": option}});
+                let answer = permission::answer(question, decision, options)?;
                 let next_prompt = match decision {
                     ChannelDecision::Deny { text } => text.clone(),
                     _ => None,
                 };
-                Ok(ChannelMessage { bytes: RPC.result(request, &selected), next_prompt })
+                Ok(ChannelMessage { bytes: RPC.result(request, &answer), next_prompt })
             }
         }
     }

@@ -76,6 +76,21 @@ impl ChannelConfig {
         }
     }
 
+    /// Why a version of the program is not spoken to: it is older than the first that speaks the
+    /// protocol. For people, with what to do.
+    pub fn too_old(
+        &self,
+        name: &str,
+        config: &Config,
+        version: Option<&ProgramVersion>,
+    ) -> Option<String> {
+        let version = version.filter(|version| !self.is_known_to(Some(*version)))?;
+        let (kind, since) = (self.kind, self.since.as_deref().unwrap_or_default());
+        let update = config.install.as_ref().map(|line| format!("; update it: {line}"));
+        let update = update.unwrap_or_default();
+        Some(format!("{name} {version} does not speak {kind}, {name} {since} does{update}"))
+    }
+
     /// How the program is started for it.
     pub(crate) fn launch_mode(&self) -> ModeConfig {
         ModeConfig {

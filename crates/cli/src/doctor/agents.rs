@@ -15,7 +15,7 @@ use crate::folders;
 
 /// How long a program may take to say its version. Some start a whole runtime for that, which takes
 /// six seconds on a machine that does nothing else and many more on a busy one.
-const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How many programs are asked at once: together they would slow each other down.
 const MAX_PROCESSES: usize = 2;

@@ -116,7 +116,10 @@ fn task_fact(event: &SessionEvent) -> String {
         SessionEvent::TaskConfined { job, confinement } => {
             format!("{}: {}", job.task, short(&confinement.to_string()))
         }
-        SessionEvent::TaskChannel { job, channel } => {
+        SessionEvent::TaskChannel { job, fallback: Some(reason), .. } => {
+            format!("{}: is not spoken to: {}", job.task, short(reason))
+        }
+        SessionEvent::TaskChannel { job, channel, fallback: None } => {
             format!("{}: is spoken to by {}", job.task, short(channel))
         }
         SessionEvent::InputQueued { job, text, by, .. } => {

@@ -27,6 +27,7 @@ mod restart;
 mod routes;
 mod schemathesis;
 mod security;
+mod spoken;
 mod strangers;
 mod stream_attach;
 mod stream_ipc;

@@ -7,6 +7,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example talks to the terminal")]
 
+mod channels;
 mod project;
 
 use std::error::Error;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use channels::ChannelRow;
 use coven_adapters::{Options as AdapterOptions, default_registry};
 use coven_model::event::{LoopVerdict, SessionEvent};
 use coven_model::{SessionId, SessionView, WorkflowStatus};
@@ -31,19 +33,27 @@ const WORKFLOW_TIMEOUT: Duration = Duration::from_mins(10);
 /// How long what was left may take to go.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The argument for the rows of [`channels`].
+const CHANNELS: &str = "--channels";
+
 /// What a row found: a note, or why it failed.
 type Found = Result<String, Box<dyn Error>>;
 
-/// `real_workflows INSTALLED HOLDER EVIDENCE CLI…`: the folder the CLIs are installed in, the
-/// program that holds them, and the folder for what failed rows left.
+/// `real_workflows INSTALLED HOLDER EVIDENCE [--channels] CLI…`: the folder the CLIs are installed
+/// in, the program that holds them, the folder for what failed rows left, and whether the CLIs are
+/// spoken to in their own protocols instead. With `row=NAME` only that row is run.
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    if arguments.next_if(|first| first == channels::KEEP).is_some() {
+        return channels::keep(arguments);
+    }
     let mut path = || arguments.next().map(PathBuf::from);
     let (Some(installed), Some(holder), Some(evidence)) = (path(), path(), path()) else {
         eprintln!("usage: real_workflows INSTALLED HOLDER EVIDENCE CLI…");
         return ExitCode::from(2);
     };
     let names: Vec<String> = arguments.filter_map(|name| name.into_string().ok()).collect();
+    let is_spoken = names.iter().any(|name| name == CHANNELS);
     if !left::only_loopback() {
         eprintln!("error: there is more than loopback here; real CLIs are not started");
         return ExitCode::from(2);
@@ -51,18 +61,54 @@ fn main() -> ExitCode {
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
     for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         let mut rows = Vec::new();
-        for workflow in Workflow::ALL {
+        for asked in RowKind::of(is_spoken) {
+            if !names
+                .iter()
+                .filter_map(|name| name.strip_prefix("row="))
+                .all(|row| row == asked.name())
+            {
+                continue;
+            }
             let found = Project::new(cli, &installed, &holder);
-            let (result, text) = match found {
-                Ok(project) => reactor.block_on(row(&project, workflow, &evidence)),
-                Err(error) => ("FAIL", error.to_string()),
+            let (result, text) = match (found, asked) {
+                (Ok(project), RowKind::Workflow(workflow)) => {
+                    reactor.block_on(row(&project, workflow, &evidence))
+                }
+                (Ok(project), RowKind::Channel(row)) => {
+                    reactor.block_on(channels::row(&project, row, &evidence))
+                }
+                (Err(error), _) => ("FAIL", error.to_string()),
             };
-            eprintln!("  {result:>6}  {}: {text}", workflow.name());
-            rows.push(json!({"row": workflow.name(), "result": result, "text": text}));
+            eprintln!("  {result:>6}  {}: {text}", asked.name());
+            rows.push(json!({"row": asked.name(), "result": result, "text": text}));
         }
         println!("{}", json!({"cli": cli.name(), "rows": rows}));
     }
     ExitCode::SUCCESS
+}
+
+/// A row of either kind.
+#[derive(Clone, Copy)]
+enum RowKind {
+    Workflow(Workflow),
+    Channel(ChannelRow),
+}
+
+impl RowKind {
+    fn of(is_spoken: bool) -> Vec<Self> {
+        if is_spoken {
+            ChannelRow::ALL.map(Self::Channel).to_vec()
+        } else {
+            Workflow::ALL.map(Self::Workflow).to_vec()
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Workflow(workflow) => workflow.name(),
+            Self::Channel(row) => row.name(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -52,6 +52,39 @@ impl Project {
         self.folder.path().join("project")
     }
 
+    pub(crate) fn state(&self) -> PathBuf {
+        self.home().join(".local/state/coven")
+    }
+
+    pub(crate) fn holder(&self) -> &Path {
+        &self.holder
+    }
+
+    /// Keeps what a failed row left: why, what reached the model, the journal and the bytes.
+    pub(crate) fn keep(&self, evidence: &Path, row: &str, error: &str) {
+        let text = format!("{error}\n\n{:#?}", self.server.exchanges());
+        let folder = evidence.join(row.replace(' ', "-"));
+        let kept = fs::remove_dir_all(&folder)
+            .or_else(|error| match error.kind() {
+                io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            })
+            .and_then(|()| fs::create_dir_all(&folder))
+            .and_then(|()| fs::write(folder.join("why.txt"), text))
+            .and_then(|()| {
+                let copied = Command::new("cp")
+                    .args(["-r", "--"])
+                    .arg(self.state().join("jobs"))
+                    .arg(self.path().join(".coven/sessions"))
+                    .arg(&folder)
+                    .status()?;
+                if copied.success() { Ok(()) } else { Err(io::Error::other("cp failed")) }
+            });
+        if let Err(error) = kept {
+            eprintln!("the evidence could not be kept: {error}");
+        }
+    }
+
     fn git(&self, line: &[&str]) -> io::Result<String> {
         let output = Command::new("git")
             .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
@@ -107,8 +140,7 @@ impl Project {
     }
 
     pub(crate) async fn open(&self) -> Result<Orchestrator, Box<dyn Error>> {
-        let mut options =
-            Options::new(self.path(), self.home().join(".local/state/coven"), &self.holder);
+        let mut options = Options::new(self.path(), self.state(), &self.holder);
         options.default_adapter = Some(self.cli.name().to_owned());
         Ok(Orchestrator::open(options).await?)
     }
@@ -122,7 +154,7 @@ impl Project {
         NewSession { env: self.env(), ..NewSession::of_definition("row.yaml", text) }
     }
 
-    fn env(&self) -> BTreeMap<OsString, OsString> {
+    pub(crate) fn env(&self) -> BTreeMap<OsString, OsString> {
         let mut path =
             OsString::from(self.installed.join(self.cli.name()).join("node_modules/.bin"));
         let node = self.installed.join("node/node_modules/node/bin");

@@ -203,6 +203,8 @@ pub(crate) struct JobFolders {
     pub(super) place: AttemptPlace,
     /// The attempt before, if there was one.
     pub(super) earlier: Option<EarlierAttempt>,
+    /// Whether there is more to say to the job than its prompt.
+    pub(super) has_inputs: bool,
 }
 
 impl JobFolders {
@@ -224,7 +226,8 @@ impl JobFolders {
         let place = task.map_or(AttemptPlace::Jobs, |task| task.place);
         let is_new = is_new && place == AttemptPlace::Jobs;
         let earlier = earlier(files, state, job);
-        (has_room, Self { attempt, is_new, place, earlier })
+        let has_inputs = has_inputs(state, job);
+        (has_room, Self { attempt, is_new, place, earlier, has_inputs })
     }
 }
 
@@ -232,7 +235,10 @@ impl JobFolders {
 fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<EarlierAttempt> {
     let before = job.attempt.checked_sub(1).filter(|before| *before > 0)?;
     let before = AttemptId { task: job.task.clone(), attempt: before };
+    Some(EarlierAttempt { attempt: files.attempt(&before)?, queued: has_inputs(state, job) })
+}
+
+fn has_inputs(state: &State, job: &AttemptId) -> bool {
     let live = state.run().and_then(|run| run.live(job));
-    let queued = live.is_some_and(|live| !live.inputs.is_empty());
-    Some(EarlierAttempt { attempt: files.attempt(&before)?, queued })
+    live.is_some_and(|live| !live.inputs.is_empty())
 }

@@ -151,6 +151,8 @@ pub(crate) struct JobDetails {
     place: AttemptPlace,
     /// The attempt before, if there was one.
     earlier: Option<EarlierAttempt>,
+    /// Whether there is more to say to it than its prompt.
+    has_inputs: bool,
     spec: JobSpec,
     variables: Map<String, Value>,
     /// What is secret in its environment, and what takes it out of texts.
@@ -210,11 +212,14 @@ impl Runner {
         }
     }
 
-    /// The protocol that its agent is spoken to in.
-    fn channel(&self) -> Option<ChannelKind> {
+    /// The protocol that its agent is spoken to in, or why it is not.
+    fn spoken(&self) -> Option<(ChannelKind, Option<String>)> {
         match self {
-            Self::Agent(agent) => agent.channel(),
-            Self::Headless(_) => None,
+            Self::Agent(agent) => Some((agent.channel()?, None)),
+            Self::Headless(headless) => {
+                let fallback = headless.fallback()?;
+                Some((fallback.kind, Some(fallback.reason.clone())))
+            }
         }
     }
 
@@ -239,7 +244,7 @@ impl RunningJob {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
-        let JobFolders { attempt, is_new, place, earlier } = folders;
+        let JobFolders { attempt, is_new, place, earlier, has_inputs } = folders;
         let job = spec.job.attempt.clone();
         let slot = executor.shared.admission.enqueue(&spec, runner.clone(), is_new);
         let task = tokio::spawn(async move {
@@ -252,6 +257,7 @@ impl RunningJob {
                         attempt,
                         place,
                         earlier,
+                        has_inputs,
                         spec,
                         variables,
                         secrets,
@@ -360,8 +366,9 @@ impl RunningJob {
                 if let Some(confinement) = confinement.map(Box::new) {
                     self.tell(SessionInput::Confined { job: self.id(), confinement }).await;
                 }
-                if let Some(channel) = runner.channel().map(|kind| kind.to_string()) {
-                    self.tell(SessionInput::Speaks { job: self.id(), channel }).await;
+                if let Some((kind, fallback)) = runner.spoken() {
+                    let channel = kind.to_string();
+                    self.tell(SessionInput::Speaks { job: self.id(), channel, fallback }).await;
                 }
                 self.follow(runner, &adapter, orders, early).await;
             }

@@ -68,6 +68,7 @@ impl AgentAdapter for Shell {
             typed_prompt: None,
             agent_session: None,
             channel: None,
+            fallback: None,
         })
     }
 

@@ -1,21 +1,28 @@
 //! Agents without a terminal that are spoken to in their own protocol: they ask, are answered, take
 //! messages, and go on after the process that followed them is gone.
 
+use std::os::unix::fs::PermissionsExt;
+
 use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use coven_orchestrator::Orchestrator;
 
-use crate::support::{Base, decide, end, fact, intervention, nothing_left};
+use crate::support::{Base, decide, end, fact, intervention, nothing_left, program};
 
 /// Opens a folder whose user has an adapter with a channel: the demo agent by ACP.
 async fn open(base: &Base) -> Orchestrator {
+    open_changed(base, |_| {}).await
+}
+
+/// The same with an adapter that is changed.
+async fn open_changed(base: &Base, change: impl FnOnce(&mut Value)) -> Orchestrator {
     let folder = base.path().join("config/adapters/talker");
     std::fs::create_dir_all(&folder).unwrap();
     let levels =
         ["read-only", "ask", "edits", "all"].map(|level| (level, ["--permissions", level]));
-    let config = json!({
+    let mut config = json!({
         "schemaVersion": 1,
         "command": "coven",
         "modes": {"headless": {"baseArgs": ["demo-agent", "--headless"], "transcript": "text"}},
@@ -26,6 +33,7 @@ async fn open(base: &Base) -> Orchestrator {
             "permissions": std::collections::BTreeMap::from(levels),
         },
     });
+    change(&mut config);
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
     let mut options = base.options();
     options.config_dir = Some(base.path().join("config"));
@@ -64,6 +72,47 @@ async fn a_headless_agent_asks_before_it_acts_and_its_answer_is_the_output() {
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert!(view.variables["said"].as_str().unwrap().contains("all done"), "{:?}", view.variables);
     assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "yes\n");
+    let used = fact(&mut events, "what it used up", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.outcome.usage),
+        _ => None,
+    });
+    assert!(used.await.output_tokens.is_some_and(|tokens| tokens > 0));
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_killed_goes_on_with_its_conversation() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("disobey echo begun >> log.txt; approve echo never >> log.txt; say done");
+    let text = text.replace("output: said", "output: said, retry: {attempts: 2, delay: 0s}");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    intervention(&mut events).await;
+    let job = format!("{id}/work/1");
+    let agents = coven_runtime::processes::of_job(&job);
+    assert!(!agents.is_empty());
+    for agent in agents {
+        let pid = agent.pid.to_string();
+        let killed = std::process::Command::new("kill").args(["-9", &pid]).status();
+        assert!(killed.unwrap().success());
+    }
+    let named = |ended: &coven_model::event::TaskEnded| ended.outcome.agent_session.clone();
+    let mut ends = Vec::new();
+    for what in ["the end of the first process", "the end of the second"] {
+        ends.push(
+            fact(&mut events, what, |event| match event {
+                SessionEvent::TaskEnded(ended) => Some(named(ended)),
+                _ => None,
+            })
+            .await,
+        );
+    }
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(ends[0].is_some() && ends[0] == ends[1], "{ends:?}");
+    // It was not told to begin again.
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "begun\n");
     nothing_left(&id, &view);
 }
 
@@ -131,4 +180,68 @@ async fn an_agent_whose_turn_fails_fails_its_step_with_its_words() {
     assert_eq!(view.status, WorkflowStatus::Failed);
     assert!(format!("{:?}", view.errors).contains("no more tokens"), "{:#?}", view.errors);
     nothing_left(&id, &view);
+}
+
+/// Opens a folder whose agent is older than the first version that has a channel.
+async fn open_old(base: &Base) -> Orchestrator {
+    let script = base.path().join("old-talker");
+    let agent = program();
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 1.2.3 && exit\nexec {} \"$@\"\n",
+        agent.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    open_changed(base, |config| {
+        config["command"] = script.display().to_string().into();
+        config["versionArgs"] = json!(["--version"]);
+        config["channel"]["since"] = "2.0.0".into();
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_is_too_old_for_its_channel_is_started_without_it_and_says_so() {
+    let base = Base::new();
+    let orchestrator = open_old(&base).await;
+    let text = asking("approve echo never >> log.txt; say done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let told = fact(&mut events, "why it is not spoken to", |event| match event {
+        SessionEvent::TaskChannel { channel, fallback, .. } => {
+            Some((channel.clone(), fallback.clone()))
+        }
+        _ => None,
+    });
+    let (channel, fallback) = told.await;
+    let fallback = fallback.unwrap();
+    assert_eq!(channel, "acp");
+    assert!(fallback.contains("1.2.3 does not speak acp"), "{fallback}");
+    let view = end(&orchestrator, &id).await;
+    // What it would have asked about is not done.
+    assert!(!base.path().join("log.txt").exists());
+    assert!(view.history.iter().any(|entry| entry.text.contains("1.2.3")), "{:#?}", view.history);
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_is_too_old_to_be_told_more_than_its_prompt_is_not_started() {
+    let base = Base::new();
+    let orchestrator = open_old(&base).await;
+    let work = json!({
+        "id": "work", "adapter": "talker", "executionMode": "headless", "permissions": "all",
+        "prompt": "disobey echo one >> log.txt", "pendingInputs": ["disobey echo two >> log.txt"],
+    });
+    let text = json!({"id": "told", "stages": [{"id": "s", "tasks": [work]}]}).to_string();
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let reason = fact(&mut events, "its end", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.outcome.reason.clone()),
+        _ => None,
+    });
+    let reason = reason.await;
+    assert!(reason.contains("inputs") && reason.contains("does not speak acp"), "{reason}");
+    assert!(!base.path().join("log.txt").exists());
+    orchestrator.cancel(&id, "a test", "it is over").await.unwrap();
+    end(&orchestrator, &id).await;
 }

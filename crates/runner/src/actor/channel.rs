@@ -9,7 +9,8 @@ use coven_adapters::channel::{
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
-    AgentState, AgentVerdict, EvidenceSource, JobOutcome, ProcessEnding, VerdictEvidence,
+    AgentState, AgentVerdict, EvidenceSource, JobOutcome, ProcessEnding, TokenUsage,
+    VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
 
@@ -73,7 +74,7 @@ impl ChannelReader {
             match event {
                 ChannelEvent::Working => self.last = None,
                 ChannelEvent::Idle(outcome) => self.ended_turn(outcome),
-                ChannelEvent::Failed { error, .. } => self.failure = Some(error),
+                ChannelEvent::Failed { message, error } => self.refused(&message, &error),
                 _ => {}
             }
         }
@@ -85,11 +86,29 @@ impl ChannelReader {
         events
     }
 
+    /// A message of ours was answered with an error. That ends the agent only if it refused to
+    /// begin; the end of a turn is told as such, and anything else leaves the agent as it was.
+    fn refused(&mut self, message: &str, error: &str) {
+        if !self.codec.is_refused(message) {
+            return;
+        }
+        let kind = self.codec.kind();
+        self.failure = Some(format!(
+            "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version that \
+             changed the protocol needs an adapter that says so"
+        ));
+    }
+
     fn ended_turn(&mut self, outcome: TurnOutcome) {
         if let TurnEnding::Failed { error } = &outcome.ending {
             self.failure = Some(error.clone());
         }
         self.last = Some(outcome);
+    }
+
+    /// The conversation that the agent named, and what this process used up in it.
+    pub(crate) fn conversation(&self) -> Option<(String, TokenUsage)> {
+        Some((self.codec.session()?.to_owned(), self.codec.usage()))
     }
 
     /// What the agent said at the end of its last turn.
@@ -145,7 +164,13 @@ impl ChannelReader {
             (None, Some(line)) => format!("{ending} before its turn was over: {line}"),
             (None, None) => format!("{ending} before its turn was over"),
         };
-        JobOutcome { output, agent_session: session, ..JobOutcome::new(good, ending, reason) }
+        let usage = self.codec.usage();
+        JobOutcome {
+            output,
+            agent_session: session,
+            usage,
+            ..JobOutcome::new(good, ending, reason)
+        }
     }
 }
 
@@ -209,7 +234,7 @@ impl RunnerActor {
                     self.told_item(TranscriptItem::Warning { message: limit.text });
                 }
                 ChannelEvent::Failed { message, error } => {
-                    channel.failure = Some(format!("{message}: {error}"));
+                    channel.refused(&message, &error);
                     self.told_item(TranscriptItem::Error { message: error, fatal: true });
                 }
                 ChannelEvent::Item { item } => self.told_item(item),
@@ -218,6 +243,32 @@ impl RunnerActor {
                 }
                 ChannelEvent::Mode { .. } | ChannelEvent::Replayed { .. } => {}
             }
+        }
+    }
+
+    /// Begins a conversation, or goes on with one that was found.
+    pub(super) fn begin_channel(&mut self) {
+        if matches!(self.reader, AgentReader::Channel(_)) {
+            self.tell_found();
+            self.speak();
+        }
+    }
+
+    /// Tells how an agent was found that went on while nothing followed it: it may have asked or
+    /// ended its turn meanwhile, and will not say so again.
+    fn tell_found(&mut self) {
+        self.report_channel();
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        channel.told = channel.codec.open().cloned().collect();
+        let open: Vec<_> = channel.told.iter().map(|open| asked(open, &self.redactor)).collect();
+        let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
+        let last = channel.last.as_ref().map(|last| &last.ending);
+        let has_ended = is_idle && last == Some(&TurnEnding::Completed);
+        for question in open {
+            self.tell(RunnerEvent::Awaiting(question));
+        }
+        if has_ended {
+            self.tell(RunnerEvent::TurnEnded { error: false });
         }
     }
 
@@ -239,7 +290,7 @@ impl RunnerActor {
     }
 
     /// Writes what is due, and the messages that the agent can take.
-    pub(crate) fn speak(&mut self) {
+    fn speak(&mut self) {
         loop {
             let AgentReader::Channel(channel) = &mut self.reader else { return };
             if let Some(bytes) = channel.codec.due(&channel.plan) {
@@ -275,6 +326,7 @@ impl RunnerActor {
         let outcome = JobOutcome {
             agent_session: self.session.clone(),
             output: channel.answer(),
+            usage: channel.codec.usage(),
             ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
         };
         self.stop(OutcomeCause::Completed(Box::new(outcome)));

@@ -2,6 +2,7 @@
 
 mod chat;
 mod gemini;
+mod limit;
 mod messages;
 mod responses;
 
@@ -45,6 +46,7 @@ impl ApiDialect {
         responder: &mut HttpResponder,
     ) -> io::Result<()> {
         let (speech, call) = match turn {
+            ModelTurn::Refuse(limit::STATUS) => return limit::answer(self, responder),
             ModelTurn::Refuse(status) => return responder.json(*status, &self.refusal(*status)),
             ModelTurn::Say(speech, call) => (speech, call.as_ref()),
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
@@ -47,6 +47,22 @@ impl HttpResponder {
     pub(super) fn json(&mut self, status: u16, value: &Value) -> io::Result<()> {
         let status = StatusCode::from_u16(status).map_err(io::Error::other)?;
         self.respond((status, Json(value)).into_response())
+    }
+
+    /// Answers in one piece, with headers of its own.
+    pub(super) fn json_with(
+        &mut self,
+        status: u16,
+        headers: &[(&'static str, String)],
+        value: &Value,
+    ) -> io::Result<()> {
+        let status = StatusCode::from_u16(status).map_err(io::Error::other)?;
+        let mut response = (status, Json(value)).into_response();
+        for (name, text) in headers {
+            let text = HeaderValue::from_str(text).map_err(io::Error::other)?;
+            response.headers_mut().insert(*name, text);
+        }
+        self.respond(response)
     }
 
     /// Begins an answer of events.

@@ -89,6 +89,8 @@ pub enum ModelScene {
     Key,
     /// The request fails, however often it is tried (500).
     Unavailable,
+    /// The request is refused because a usage limit is reached (429), as each vendor says it.
+    Limit,
     /// It calls the shell once with a command of more lines than a dialog shows, then answers.
     Long,
     /// It judges the work of another agent: it tries the shell once where it has one, and then
@@ -98,7 +100,7 @@ pub enum ModelScene {
 }
 
 impl ModelScene {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Text,
         Self::Data,
         Self::Shell,
@@ -110,6 +112,7 @@ impl ModelScene {
         Self::Error,
         Self::Key,
         Self::Unavailable,
+        Self::Limit,
         Self::Long,
         Self::Verdict,
     ];
@@ -127,6 +130,7 @@ impl ModelScene {
             Self::Error => "error",
             Self::Key => "key",
             Self::Unavailable => "unavailable",
+            Self::Limit => "limit",
             Self::Long => "long",
             Self::Verdict => "verdict",
         }
@@ -206,6 +210,7 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
         ModelScene::Error => return ModelTurn::Refuse(400),
         ModelScene::Key => return ModelTurn::Refuse(401),
         ModelScene::Unavailable => return ModelTurn::Refuse(500),
+        ModelScene::Limit => return ModelTurn::Refuse(429),
         ModelScene::Slow => return ModelTurn::Say(SpokenText::slow(), None),
         ModelScene::Think => {
             return ModelTurn::Say(

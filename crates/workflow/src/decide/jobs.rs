@@ -98,9 +98,9 @@ impl DecisionDraft {
     }
 
     /// Told once, however often it is seen.
-    pub(super) fn speaks(&mut self, job: AttemptId, channel: String) {
+    pub(super) fn speaks(&mut self, job: AttemptId, channel: String, fallback: Option<String>) {
         if self.run().and_then(|run| run.live(&job)).is_some_and(|live| live.channel.is_none()) {
-            self.record(SessionEvent::TaskChannel { job, channel });
+            self.record(SessionEvent::TaskChannel { job, channel, fallback });
         }
     }
 

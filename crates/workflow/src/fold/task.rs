@@ -33,7 +33,7 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         SessionEvent::TaskConfined { job, .. } => {
             change_live(run, job, |live| live.confined = true);
         }
-        SessionEvent::TaskChannel { job, channel } => {
+        SessionEvent::TaskChannel { job, channel, fallback: None } => {
             change_live(run, job, |live| live.channel = Some(channel.clone()));
         }
         SessionEvent::TimerSet { timer, due } => set_timer(run, timer, *due),

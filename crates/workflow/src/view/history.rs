@@ -91,13 +91,12 @@ impl RunHistory {
             SessionEvent::TaskConfined { job, confinement } => {
                 self.add(self.now, Progress, Some(&job.task), &confinement.to_string());
             }
-            SessionEvent::TaskChannel { job, channel } => {
-                self.add(
-                    self.now,
-                    Progress,
-                    Some(&job.task),
-                    &format!("it is spoken to by {channel}"),
-                );
+            SessionEvent::TaskChannel { job, channel, fallback } => {
+                let words = match fallback {
+                    Some(reason) => format!("it is asked nothing and takes one prompt: {reason}"),
+                    None => format!("it is spoken to by {channel}"),
+                };
+                self.add(self.now, Progress, Some(&job.task), &words);
             }
             SessionEvent::InputQueued { job, text, .. }
             | SessionEvent::InputDelivered {

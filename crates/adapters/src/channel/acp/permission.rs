@@ -1,11 +1,13 @@
 //! What an agent asks over ACP, and which of its options is the answer.
 
 use coven_model::AwaitingKind;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::calls::input;
-use crate::channel::order::{ChannelDecision, ChannelRefusal};
-use crate::channel::question::{AnswerOption, ChannelQuestion, OptionEffect, RequestId};
+use crate::channel::order::{ChannelDecision, ChannelRefusal, QuestionAnswer};
+use crate::channel::question::{
+    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId,
+};
 use crate::channel::{ChannelKind, ChannelOptions};
 use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
@@ -19,19 +21,82 @@ pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> Ch
     let command = input.get("command").and_then(Value::as_str);
     // Gemini tells the command nowhere else.
     let shown = title.filter(|_| call.get("kind").str() == Some("execute"));
+    let questions = questions(call);
+    let first = questions.first().map(|question| question.text.as_str());
+    let kind = match first {
+        Some(_) => AwaitingKind::Question,
+        None => AwaitingKind::Approval,
+    };
     ChannelQuestion {
         channel: ChannelKind::Acp,
         request: id.clone(),
         message: METHOD.to_owned(),
-        kind: AwaitingKind::Approval,
+        kind,
         tool,
-        text: one_line(title.unwrap_or("the agent asks for permission")),
+        text: one_line(first.or(title).unwrap_or("the agent asks for permission")),
         command: command.or(shown).map(str::to_owned),
         input,
         call: call.get("toolCallId").str().map(name),
         options: params.get("options").items().filter_map(option).collect(),
-        questions: Vec::new(),
+        questions,
     }
+}
+
+/// ACP has no questions with answers. Qwen asks them as a permission, and takes the answers beside
+/// the outcome, by their places.
+fn questions(call: JsonNode<'_>) -> Vec<AskedQuestion> {
+    if call.get("_meta").get("qwenInteractionKind").str() != Some("user_question") {
+        return Vec::new();
+    }
+    let read = |(place, question): (usize, JsonNode<'_>)| {
+        let labels = question.get("options").items();
+        AskedQuestion {
+            id: place.to_string(),
+            text: question.get("question").str().unwrap_or_default().to_owned(),
+            header: question.get("header").str().map(str::to_owned),
+            choices: labels
+                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
+                .collect(),
+            multiple: question.get("multiSelect").bool() == Some(true),
+            secret: false,
+        }
+    };
+    call.get("rawInput").get("questions").items().enumerate().map(read).collect()
+}
+
+/// What is answered: an option, and the answers to the questions of the request.
+pub(super) fn answer(
+    question: &ChannelQuestion,
+    decision: &ChannelDecision,
+    options: &ChannelOptions,
+) -> Result<Value, ChannelRefusal> {
+    let selected = |option: &str| json!({"outcome": {"outcome": "selected", "optionId": option}});
+    let first = question.questions.first();
+    match (decision, first) {
+        (ChannelDecision::Approve, Some(first)) => {
+            Err(ChannelRefusal::MissingAnswer { question: first.text.clone() })
+        }
+        (ChannelDecision::Choose { answers }, Some(_)) => {
+            let mut said = selected(choose(question, &ChannelDecision::Approve, options)?);
+            said["answers"] = chosen(question, answers)?.into();
+            Ok(said)
+        }
+        _ => choose(question, decision, options).map(selected),
+    }
+}
+
+fn chosen(
+    question: &ChannelQuestion,
+    answers: &[QuestionAnswer],
+) -> Result<Map<String, Value>, ChannelRefusal> {
+    let answer = |asked: &AskedQuestion| {
+        let given = answers.iter().find(|answer| answer.question == asked.id);
+        let given = given.filter(|answer| !answer.values.is_empty());
+        given
+            .map(|answer| (asked.id.clone(), answer.values.join(", ").into()))
+            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
+    };
+    question.questions.iter().map(answer).collect()
 }
 
 fn option(option: JsonNode<'_>) -> Option<AnswerOption> {
@@ -50,7 +115,7 @@ fn option(option: JsonNode<'_>) -> Option<AnswerOption> {
 
 /// The id of the option that is the answer: the adapter's own if it is offered, else the first
 /// that has this effect once.
-pub(super) fn choose<'a>(
+fn choose<'a>(
     question: &'a ChannelQuestion,
     decision: &ChannelDecision,
     options: &ChannelOptions,

@@ -177,3 +177,39 @@ fn what_is_due_is_not_due_again_when_it_stands_on_the_tape() {
         assert_eq!(codec.due(&plan), None, "{name}");
     }
 }
+
+/// Qwen 0.24.4 asks its questions as a permission, and takes the answers beside the outcome.
+#[test]
+fn a_question_of_qwen_is_answered_by_its_place() {
+    let mut codec = ChannelCodec::new(ChannelKind::Acp, ChannelOptions::default());
+    let options = json!([
+        {"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"},
+        {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"},
+    ]);
+    let choices = json!([{"label": "Red", "description": "Red"}, {"label": "Blue"}]);
+    let asked = json!([
+        {"question": "Which?", "header": "Colour", "options": choices, "multiSelect": false},
+    ]);
+    let call = json!({
+        "toolCallId": "call", "status": "pending", "title": "Ask user 1 question", "kind": "think",
+        "rawInput": {"questions": asked},
+        "_meta": {"toolName": "ask_user_question", "qwenInteractionKind": "user_question"},
+    });
+    let params = json!({"sessionId": "s", "options": options, "toolCall": call});
+    let message = json!({
+        "jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": params,
+    });
+    codec.feed(ChannelDirection::Out, &json_rpc::json_line(&message), &mut |_| {});
+    let question = codec.open().next().unwrap().clone();
+    assert_eq!(question.kind, coven_model::AwaitingKind::Question);
+    assert_eq!(question.questions[0].choices, ["Red", "Blue"]);
+    let say =
+        |decision| codec.say(&ChannelOrder::Answer { request: question.request.clone(), decision });
+    assert!(say(ChannelDecision::Approve).is_err(), "there is nothing to approve");
+    let values = vec!["Blue".to_owned()];
+    let answers = vec![QuestionAnswer { question: "0".to_owned(), values }];
+    let said = say(ChannelDecision::Choose { answers }).unwrap().bytes;
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let outcome = json!({"outcome": "selected", "optionId": "proceed_once"});
+    assert_eq!(said["result"], json!({"outcome": outcome, "answers": {"0": "Blue"}}));
+}

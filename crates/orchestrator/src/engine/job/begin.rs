@@ -12,8 +12,8 @@ use coven_model::{
     AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
 };
 use coven_runner::{
-    AgentRunner, AgentTask, FoundAgent, FoundChannel, HeadlessRunner, HiddenTexts, OkCodes,
-    TaskPlace, finished, past, start_headless,
+    AgentRunner, AgentTask, ChannelUse, FoundAgent, FoundChannel, HeadlessRunner, HiddenTexts,
+    OkCodes, TaskPlace, finished, past, start_headless,
 };
 use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
@@ -178,9 +178,12 @@ impl JobDetails {
     }
 
     /// Whether its agent is spoken to in its own protocol.
-    fn wants_channel(&self, adapter: &dyn AgentAdapter) -> bool {
-        let JobWork::Agent(agent) = &self.spec.work else { return false };
-        adapter.config().speaks(agent.mode, agent.permissions, agent.channel)
+    fn channel_use(&self, adapter: &dyn AgentAdapter) -> ChannelUse {
+        let JobWork::Agent(agent) = &self.spec.work else { return ChannelUse::Unwanted };
+        if !adapter.config().speaks(agent.mode, agent.permissions, agent.channel) {
+            return ChannelUse::Unwanted;
+        }
+        if self.has_inputs { ChannelUse::Needed } else { ChannelUse::Wanted }
     }
 
     /// The folder for what the job is given to read: long prompts, the variables of the run. It lies
@@ -232,6 +235,7 @@ impl JobDetails {
         let hidden = HiddenTexts::of(self.secrets.iter().map(String::as_str));
         hidden.save(self.attempt.path()).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
+        task.channel = self.channel_use(&**adapter);
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
@@ -239,7 +243,6 @@ impl JobDetails {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
             }
             AgentMode::Headless => {
-                task.channel = self.wants_channel(&**adapter);
                 start_headless(adapter.clone(), task, &place, previous).map(Runner::from)
             }
         };

@@ -4,7 +4,7 @@
 use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, FileError, OpenFolder};
 use coven_model::{AgentMode, JobOutcome, JobWork, ProcessEnding, TokenUsage};
-use coven_runner::{AgentTask, OkCodes, TypedInputs, finished, past};
+use coven_runner::{AgentTask, FoundChannel, OkCodes, TypedInputs, finished, past};
 use coven_store::Attempt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -76,7 +76,7 @@ impl JobDetails {
     ) -> std::io::Result<TokenUsage> {
         let JobWork::Agent(agent) = &self.spec.work else { return Ok(TokenUsage::default()) };
         let folder = self.attempt.folder();
-        if !can_resume(adapter, task.mode) || speaks_for_itself(&agent.extra_args) {
+        if !can_resume(adapter, task) || speaks_for_itself(&agent.extra_args) {
             return Ok(TokenUsage::default());
         }
         if let Some(conversation) = self.earlier.as_ref().and_then(|it| it.died_in(adapter, task)) {
@@ -86,8 +86,7 @@ impl JobDetails {
             task.prompt = task.prompt.take().map(|_| CONTINUE_PROMPT.to_owned());
             return Ok(conversation.previous);
         }
-        let chooses = adapter.config().resume.as_ref().is_some_and(|it| !it.new_args.is_empty());
-        if chooses {
+        if chooses_id(adapter, task) {
             // As unique as one of version 7, and in the form of a random one (version 4): some
             // CLIs take no other.
             let id = uuid::Builder::from_random_bytes(*Uuid::now_v7().as_bytes());
@@ -147,6 +146,10 @@ impl EarlierAttempt {
         match task.mode {
             // It names its conversation in its output, as soon as there is one.
             AgentMode::Headless => {
+                if let Some(spoken) = FoundChannel::find(folder).ok()? {
+                    let (id, used) = spoken.conversation()?;
+                    return Some(Conversation::new(id, true, previous.plus(used)));
+                }
                 let any = OkCodes::Any;
                 let read = finished(adapter, task.mode, &any, folder, None, previous).ok()?;
                 let used = previous.plus(read.usage);
@@ -160,12 +163,24 @@ impl EarlierAttempt {
     }
 }
 
-/// Whether the adapter says how a conversation is gone on with.
-fn can_resume(adapter: &dyn AgentAdapter, mode: AgentMode) -> bool {
+/// Whether the adapter says how a conversation is gone on with. Every protocol has a way.
+fn can_resume(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
     let config = adapter.config();
-    let of_mode = config.modes.get(mode).and_then(|mode| mode.resume.as_ref());
+    if task.channel.is_wanted() {
+        return true;
+    }
+    let of_mode = config.modes.get(task.mode).and_then(|mode| mode.resume.as_ref());
     let of_all = config.resume.as_ref().map(|resume| &resume.args);
     of_mode.or(of_all).is_some_and(|args| !args.is_empty())
+}
+
+/// Whether the agent lets us choose the id of a new conversation. In a protocol it does not, except
+/// where its conversations are named by its arguments.
+fn chooses_id(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
+    let config = adapter.config();
+    let channel = config.channel.as_ref().filter(|_| task.channel.is_wanted());
+    let by_arguments = channel.is_none_or(|channel| channel.resume.is_some());
+    by_arguments && config.resume.as_ref().is_some_and(|resume| !resume.new_args.is_empty())
 }
 
 /// Whether a task chooses its conversation itself.

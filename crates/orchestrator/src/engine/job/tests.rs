@@ -140,6 +140,7 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         is_new: false,
         place: AttemptPlace::Jobs,
         earlier: None,
+        has_inputs: false,
     };
     let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
     let told = async {
