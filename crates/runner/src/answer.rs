@@ -1,6 +1,7 @@
 //! An answer on its way to an agent: bound to what was asked, one key at a time.
 
 mod selection;
+mod stray;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
 use crate::delivery::answers;
 pub(crate) use selection::{EntrySelection, SelectionStep};
+pub(crate) use stray::StrayKeys;
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
 /// changes nothing was not taken, and the next one would mean something else.
@@ -34,31 +36,6 @@ pub(crate) const STOPPED_LOOK_TIME: Duration = Duration::from_millis(250);
 
 /// How long after a person has typed at a question what they typed may be taken.
 pub(crate) const PERSON_ANSWER_TIME: Duration = Duration::from_millis(3200);
-
-/// How long keys that were read may still act, where nothing was seen of them: behind a slow link or
-/// in a program that is busy. Others would act behind them, on something that nobody has seen.
-const STRAY_KEY_TIME: Duration = Duration::from_secs(30);
-
-/// Keys of an answer that were read and have had no effect that could be seen.
-#[derive(Debug)]
-pub(crate) struct StrayKeys {
-    /// What was asked then.
-    asked: Option<Vec<String>>,
-    until: Duration,
-}
-
-impl StrayKeys {
-    pub(crate) fn new(asked: Option<Vec<String>>, now: Duration) -> Self {
-        Self { asked, until: now + STRAY_KEY_TIME }
-    }
-
-    /// Why no other key is pressed now, while the same is asked as then.
-    pub(crate) fn forbid(&self, asked: Option<&[String]>, now: Duration) -> Option<AnswerError> {
-        let left = self.until.checked_sub(now).filter(|left| !left.is_zero())?;
-        let after_seconds = left.as_secs() + 1;
-        (self.asked.as_deref() == asked).then_some(AnswerError::MayStillAct { after_seconds })
-    }
-}
 
 /// What to do about a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -490,107 +467,4 @@ impl KeySequence {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GONE: ShownQuestion<'_> = ShownQuestion::Asked(None);
-
-    const fn s(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    fn key(name: &str) -> KeyPress {
-        name.parse().unwrap()
-    }
-
-    fn digest(text: &str) -> ContentDigest {
-        ContentDigest::of_bytes(text.as_bytes())
-    }
-
-    fn pressing(names: &[&str]) -> PendingAnswer<&'static str> {
-        let keys = names.iter().map(|name| key(name)).collect();
-        PendingAnswer::Pressing(KeySequence::new(keys), "caller")
-    }
-
-    #[test]
-    fn each_key_is_pressed_when_the_one_before_it_has_changed_the_screen() {
-        let mut answer = pressing(&["Down", "Enter"]);
-        let (first, second) = (AnswerEffect::Press(key("Down")), AnswerEffect::Press(key("Enter")));
-        let asked = digest("asked");
-        let asked = ShownQuestion::Asked(Some(&asked));
-        assert_eq!(answer.feed(1, asked, s(0)), [first, AnswerEffect::Wake(KEY_TIMEOUT)]);
-        assert_eq!(
-            answer.feed(1, asked, s(1)),
-            [AnswerEffect::Wake(KEY_TIMEOUT)],
-            "it is not pressed twice"
-        );
-        let due = s(2) + TAKEN_TIMEOUT;
-        assert_eq!(answer.feed(2, asked, s(2)), [second, AnswerEffect::Wake(due)]);
-        assert!(answer.is_pressed());
-        assert_eq!(answer.feed(3, asked, s(3)), [AnswerEffect::Wake(due)], "it is still asked");
-        assert_eq!(answer.feed(4, GONE, s(4)), [AnswerEffect::Ended("caller", Ok(()))]);
-        assert!(answer.is_none());
-        assert_eq!(answer.feed(5, GONE, s(5)), []);
-    }
-
-    #[test]
-    fn an_answer_after_which_the_same_is_asked_was_not_taken() {
-        let mut answer = pressing(&["Enter"]);
-        let asked = digest("asked");
-        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
-        let failed = [AnswerEffect::Ended("caller", Err(AnswerError::StillAsked))];
-        assert_eq!(answer.feed(2, ShownQuestion::Asked(Some(&asked)), TAKEN_TIMEOUT), failed);
-        let mut answer = pressing(&["Enter"]);
-        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
-        let again = digest("asked again");
-        assert_eq!(answer.feed(2, ShownQuestion::Again(&again), s(3)), failed);
-        // One that counted as asked again before is answered like any other.
-        let mut answer = pressing(&["Enter"]);
-        let wait = AnswerEffect::Wake(s(3) + TAKEN_TIMEOUT);
-        let pressed = answer.feed(2, ShownQuestion::Again(&again), s(3));
-        assert_eq!(pressed, [AnswerEffect::Press(key("Enter")), wait]);
-        assert_eq!(answer.feed(3, GONE, s(4)), [AnswerEffect::Ended("caller", Ok(()))]);
-        // Another question is the next one.
-        let mut answer = pressing(&["Enter"]);
-        answer.feed(1, ShownQuestion::Asked(Some(&asked)), s(0));
-        let ended = [AnswerEffect::Ended("caller", Ok(()))];
-        assert_eq!(answer.feed(2, ShownQuestion::Asked(Some(&digest("another"))), s(1)), ended);
-    }
-
-    #[test]
-    fn after_a_key_without_effect_the_rest_is_not_pressed() {
-        let mut answer = pressing(&["Down", "Down", "Enter"]);
-        answer.feed(1, GONE, s(0));
-        answer.feed(2, GONE, s(1));
-        let error = AnswerError::NotTaken { number: 2, of: 3 };
-        assert_eq!(answer.feed(2, GONE, s(4)), [AnswerEffect::Ended("caller", Err(error))]);
-        assert_eq!(answer.feed(3, GONE, s(5)), []);
-    }
-
-    #[test]
-    fn an_answer_is_held_until_its_question_has_settled_or_is_gone() {
-        let held = || {
-            let action = AnswerAction::Choose(InterventionChoice::Approve);
-            let answer = GivenAnswer { digest: digest("asked"), action, name: None, typed: 0 };
-            PendingAnswer::Held(HeldAnswer { answer, reply: "caller", due: s(2), patience: None })
-        };
-        let asked = digest("asked");
-        let mut answer = held();
-        assert_eq!(answer.feed(1, GONE, s(0)), [], "no key is pressed before");
-        assert!(matches!(answer.release(Some(&asked), s(1)), Release::Wait(due) if due == s(2)));
-        assert!(matches!(answer.release(Some(&asked), s(2)), Release::Give(_)));
-        assert!(matches!(answer.release(Some(&asked), s(3)), Release::None));
-        for other in [None, Some(&digest("another"))] {
-            assert!(matches!(held().release(other, s(1)), Release::Give(_)));
-        }
-        assert_eq!(held().abandon(), Some("caller"));
-        assert_eq!(pressing(&["Enter"]).abandon(), Some("caller"));
-    }
-
-    #[test]
-    fn keys_that_are_pressed_are_not_released_as_a_held_answer() {
-        let mut answer = pressing(&["Enter"]);
-        assert!(matches!(answer.release(None, s(1)), Release::None));
-        assert!(answer.is_pressing());
-    }
-}
+mod tests;

@@ -70,18 +70,15 @@ pub(super) fn run(kind: &str, from: Option<&str>, user: bool, as_json: bool) -> 
     let like = like.transpose().map_err(super::not_usable)?;
     let path = home.join(within);
     let schema = written::schema_place(&home, "../../", SchemaFile::Adapter)?;
-    let text = match from.zip(like) {
-        Some((from, like)) => {
-            let mut config = like.config.as_ref().clone();
-            config.schema = Some(schema);
-            config.command.get_or_insert_with(|| from.to_owned());
-            let json = serde_json::to_string_pretty(&config).map_err(CommandFailure::failed)?;
-            format!("{json}\n")
-        }
-        None => {
-            let text = TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind);
-            text.replace("@SCHEMA@", &schema)
-        }
+    let text = if let Some((from, like)) = from.zip(like) {
+        let mut config = like.config.as_ref().clone();
+        config.schema = Some(schema);
+        config.command.get_or_insert_with(|| from.to_owned());
+        let json = serde_json::to_string_pretty(&config).map_err(CommandFailure::failed)?;
+        format!("{json}\n")
+    } else {
+        let text = TEMPLATE.replace("@NAME@", kind).replace("@TYPE@", kind);
+        text.replace("@SCHEMA@", &schema)
     };
     let (path, text) = (path.as_path(), text.as_str());
     let command = "coven adapter check";

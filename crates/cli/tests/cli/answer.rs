@@ -138,7 +138,7 @@ fn a_secret_that_is_typed_as_an_answer_is_delivered_and_recorded_nowhere() {
     }
     let inbox = home.coven(&["inbox"]).ok().out;
     assert!(inbox.contains("asks for a secret: Enter API key:"), "{inbox}");
-    assert!(inbox.contains(&format!("coven answer {name} answer -")), "{inbox}");
+    assert!(inbox.contains(&format!("coven answer {name}/2 answer -")), "{inbox}");
     // From a file, so that no list of processes has it.
     let key = home.write("key.txt", SECRET);
     let mut answer = home.command(&["answer", &name, "answer", "-"]);

@@ -48,10 +48,10 @@ fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
       │  3. No (esc)
       │
       │  Enter to confirm · Esc to cancel
-    hint: coven approve NAME
-          coven approve NAME --always
-          coven deny NAME
-          coven answer NAME answer "TEXT"
+    hint: coven approve NAME/1
+          coven approve NAME/1 --always
+          coven deny NAME/1
+          coven answer NAME/1 answer "TEXT"
           then: coven show NAME --follow  (or run with --on-block wait, --auto allow)
     "#);
     home.coven(&["approve", &name]).ok();
