@@ -87,7 +87,7 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
-        let decision = match entry(&item, word).filter(|_| arguments.text.is_none()) {
+        let decision = match entry(&item, word)?.filter(|_| arguments.text.is_none()) {
             Some(id) => Decision::new(InterventionChoice::Answer, Some(id)),
             None if is_sentence(&item, word, arguments.text.as_deref()) => {
                 Decision::new(InterventionChoice::Answer, Some(word.clone()))
@@ -180,12 +180,13 @@ fn options(item: &InterventionItem, as_json: bool) -> Result {
 }
 
 /// The entry of the menu that a word means, where the question has one.
-fn entry(item: &InterventionItem, word: &str) -> Option<String> {
+fn entry(item: &InterventionItem, word: &str) -> Result<Option<String>> {
     let asked = &item.intervention;
-    let is_choice = asked.options.iter().any(|choice| choice.as_str() == word);
-    let entry = asked.entries.iter().find(|entry| entry.is_meant_by(word));
-    let entry = entry.filter(|entry| !entry.takes_text && !is_choice)?;
-    Some(entry.id.clone())
+    if asked.options.iter().any(|choice| choice.as_str() == word) {
+        return Ok(None);
+    }
+    let entry = asked.entry_meant_by(word).map_err(CommandFailure::usage)?;
+    Ok(entry.filter(|entry| !entry.takes_text).map(|entry| entry.id.clone()))
 }
 
 /// The choice that a word means.

@@ -27,10 +27,6 @@ impl MenuEntry {
         Self { id: id.into(), label: label.into(), takes_text: false }
     }
 
-    /// Whether an answer names it, by its id or by its label.
-    pub fn is_meant_by(&self, answer: &str) -> bool {
-        self.id == answer || self.label.eq_ignore_ascii_case(answer)
-    }
 }
 
 impl fmt::Display for MenuEntry {
@@ -48,6 +44,14 @@ pub enum EntryError {
         /// What was said.
         answer: String,
         /// What can be chosen.
+        entries: Vec<MenuEntry>,
+    },
+    /// More than one entry has these words.
+    #[error("`{answer}` is the label of more than one entry; say its number: {}", listed(entries))]
+    Ambiguous {
+        /// What was said.
+        answer: String,
+        /// Those that have it.
         entries: Vec<MenuEntry>,
     },
     /// There is no menu.
@@ -74,6 +78,23 @@ fn listed(entries: &[MenuEntry]) -> String {
 }
 
 impl Intervention {
+    /// The entry that an answer names: by its number, or by its label if no other has the same.
+    pub fn entry_meant_by(&self, answer: &str) -> Result<Option<&MenuEntry>, EntryError> {
+        if let Some(entry) = self.entries.iter().find(|entry| entry.id == answer) {
+            return Ok(Some(entry));
+        }
+        let is_named = |entry: &&MenuEntry| entry.label.eq_ignore_ascii_case(answer);
+        let named: Vec<&MenuEntry> = self.entries.iter().filter(is_named).collect();
+        match named.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            several => Err(EntryError::Ambiguous {
+                answer: answer.to_owned(),
+                entries: several.iter().map(|&entry| entry.clone()).collect(),
+            }),
+        }
+    }
+
     /// A decision as this question takes it. An answer to a menu chooses an entry, by its id or by
     /// its label; any other text goes to the entry that takes one. A text that answers an approval
     /// denies it, and tells the agent why. What a handler decided stays as it is.
@@ -101,7 +122,7 @@ impl Intervention {
             (decision.choice, &decision.text, self.entries.is_empty())
         {
             let answer = text.trim();
-            let meant = self.entries.iter().find(|entry| entry.is_meant_by(answer));
+            let meant = self.entry_meant_by(answer)?;
             let takes_text = || self.entries.iter().find(|entry| entry.takes_text);
             if let Some(entry) = meant.filter(|entry| !entry.takes_text) {
                 decision.entry = Some(entry.id.clone());
@@ -166,6 +187,12 @@ mod tests {
         let blue = Ok((ANSWER, Some("2".to_owned()), None));
         assert_eq!(read(&menu, "2"), blue);
         assert_eq!(read(&menu, " blue "), blue);
+        let twice = asked(InterventionKind::Choice, &["a.json", "b.json", "a.json"]);
+        assert_eq!(
+            read(&twice, "a.json").unwrap_err().to_string(),
+            "`a.json` is the label of more than one entry; say its number: 1 (a.json), 3 (a.json)"
+        );
+        assert_eq!(read(&twice, "3"), Ok((ANSWER, Some("3".to_owned()), None)));
         let error = read(&menu, "green").unwrap_err();
         let said = "`green` is none of the entries; choose 1 (Red), 2 (Blue)";
         assert_eq!(error.to_string(), said);

@@ -276,7 +276,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
       {item.excerpt && <pre class={`excerpt${item.kind === "approval" ? " excerpt-whole" : ""}${below ? " excerpt-short" : ""}`} ref={excerpt} onScroll={look} tabIndex={0} aria-label="What the agent shows">{item.excerpt}</pre>}
       {item.help && <p class="card-help">{item.help}</p>}
       {item.refused && (
-        <p class="unseen"><Warn size={13} /> <span>The last answer did not reach the agent: {item.refused}</span></p>
+        <p class="unseen"><Warn size={13} /> <span>Asked again: {item.refused}</span></p>
       )}
       {item.truncated && (
         <p class="unseen muted"><Warn size={13} /> <span>A part of this is not on the agent's screen. Open its terminal and answer there.</span></p>

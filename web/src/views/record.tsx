@@ -1,5 +1,6 @@
 // What a session holds: its variables, its definition, what went wrong.
 import type { ErrorEntry } from "../api";
+import { shownValue } from "../values";
 import { Mark } from "./icons";
 
 export function Variables({ variables }: { variables: Record<string, unknown> }) {
@@ -10,8 +11,7 @@ export function Variables({ variables }: { variables: Record<string, unknown> })
   return (
     <dl class="variables">
       {names.map((name) => {
-        const value = variables[name];
-        const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+        const text = shownValue(variables[name]);
         const long = text.length > 400 || text.split("\n").length > 8;
         return (
           <div key={name}>

@@ -70,7 +70,19 @@ fn one(
         Ok(None) if ending.is_some() && !may_have_no_folder(ending) => {
             report.findings.push(format!("{job} ended and has no outcome on disk"));
         }
-        Ok(_) => {}
+        Ok(Some(outcome)) => {
+            if let (Some(told @ ProcessEnding::Exited { .. }), ProcessEnding::Exited { .. }) =
+                (ending, &outcome.ending)
+                && *told != outcome.ending
+            {
+                let found = format!(
+                    "the journal says that {job} ended with {told}, and its outcome on disk with {}",
+                    outcome.ending
+                );
+                report.findings.push(found);
+            }
+        }
+        Ok(None) => {}
         Err(error) => report.findings.push(format!("the outcome of {job} cannot be read: {error}")),
     }
     tape(job, attempt, over, report, tell);

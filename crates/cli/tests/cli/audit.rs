@@ -60,12 +60,17 @@ fn a_fact_that_was_changed_or_told_twice_is_found() {
 }
 
 #[test]
-fn an_outcome_that_is_missing_is_found() {
+fn an_outcome_that_is_missing_or_changed_is_found() {
     let home = Home::new();
     home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
     home.coven(&["daemon", "stop"]).ok();
     let id = session(&home).file_name().unwrap().to_owned();
-    fs::remove_file(home.path("state/coven/jobs").join(id).join("one/1/outcome.json")).unwrap();
+    let outcome = home.path("state/coven/jobs").join(id).join("one/1/outcome.json");
+    let text = fs::read_to_string(&outcome).unwrap();
+    fs::write(&outcome, text.replace("\"code\":0", "\"code\":9")).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("and its outcome on disk with exit code 9"), "{}", said.out);
+    fs::remove_file(&outcome).unwrap();
     let said = home.coven(&["audit"]).code(1);
     assert!(said.out.contains("has no outcome on disk"), "{}", said.out);
 }
