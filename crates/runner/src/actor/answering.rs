@@ -152,7 +152,8 @@ impl RunnerActor {
     fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
         let asked = terminal.sniffer.asked_words();
-        let error = terminal.stray.as_ref()?.forbid(asked.as_deref(), now);
+        let printed = terminal.sniffer.last_printed();
+        let error = terminal.stray.as_ref()?.forbid(asked.as_deref(), printed, now);
         if error.is_none() {
             terminal.stray = None;
         }
@@ -347,6 +348,9 @@ impl RunnerActor {
                 }
                 AnswerEffect::Note(note) => drop(self.pane.mark(&note)),
                 AnswerEffect::Press(key) => {
+                    if let AgentReader::Terminal(terminal) = &mut self.reader {
+                        terminal.pressed = now;
+                    }
                     let bytes = key.encode(modes);
                     pressed += bytes.len();
                     self.write_input(&bytes, pressed);

@@ -49,6 +49,8 @@ pub(crate) struct TerminalReader {
     pub(super) answer: PendingAnswer<AnswerReply>,
     /// What was asked when a text was last submitted.
     pub(super) submitted_to: Option<ContentDigest>,
+    /// When the last key of an answer was pressed.
+    pub(super) pressed: Duration,
     /// Keys of an answer that may still act.
     pub(super) stray: Option<StrayKeys>,
     pub(super) inputs: TaskInputs,
@@ -261,6 +263,7 @@ impl TerminalReader {
             question: None,
             deliveries,
             submitted_to: None,
+            pressed: Duration::ZERO,
             stray: None,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,

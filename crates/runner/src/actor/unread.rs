@@ -186,7 +186,8 @@ impl RunnerActor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader
                     && result.as_ref().is_err_and(AnswerError::was_pressed)
                 {
-                    terminal.stray = Some(StrayKeys::new(terminal.sniffer.asked_words(), now));
+                    let asked = terminal.sniffer.asked_words();
+                    terminal.stray = Some(StrayKeys::new(asked, terminal.pressed, now));
                 }
                 self.forget_answered();
                 reply.end(result);
