@@ -26,7 +26,6 @@ impl MenuEntry {
     pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
         Self { id: id.into(), label: label.into(), takes_text: false }
     }
-
 }
 
 impl fmt::Display for MenuEntry {
