@@ -66,8 +66,9 @@ fn an_outcome_that_is_missing_or_changed_is_found() {
     home.coven(&["daemon", "stop"]).ok();
     let id = session(&home).file_name().unwrap().to_owned();
     let outcome = home.path("state/coven/jobs").join(id).join("one/1/outcome.json");
-    let text = fs::read_to_string(&outcome).unwrap();
-    fs::write(&outcome, text.replace("\"code\":0", "\"code\":9")).unwrap();
+    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&outcome).unwrap()).unwrap();
+    text["ending"]["code"] = 9.into();
+    fs::write(&outcome, text.to_string()).unwrap();
     let said = home.coven(&["audit"]).code(1);
     assert!(said.out.contains("and its outcome on disk with exit code 9"), "{}", said.out);
     fs::remove_file(&outcome).unwrap();
