@@ -12,7 +12,9 @@ impl Config {
         let modes = [AgentMode::Interactive, AgentMode::Headless].into_iter().filter_map(|mode| {
             let settings = self.modes.get(mode)?;
             let granted = |level: &PermissionLevel| {
-                settings.permissions.contains_key(level) || self.permissions.contains_key(level)
+                settings.permissions.contains_key(level)
+                    || self.permissions.contains_key(level)
+                    || self.is_granted_by_channel(mode, *level)
             };
             Some((mode, PermissionLevel::ALL.into_iter().filter(granted).collect()))
         });
@@ -23,5 +25,41 @@ impl Config {
             has_channel: self.channel.is_some(),
             faults: BTreeMap::new(),
         }
+    }
+
+    /// Whether a level is granted in the program's own protocol, where a step of that level speaks
+    /// it. That it asks is what the protocol is for.
+    fn is_granted_by_channel(&self, mode: AgentMode, level: PermissionLevel) -> bool {
+        let granted = self.channel.as_ref().is_some_and(|channel| {
+            level == PermissionLevel::Ask
+                || channel.permissions.contains_key(&level)
+                || channel.mode.contains_key(&level)
+        });
+        granted && self.speaks(mode, Some(level), false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_notation::SourceFile;
+
+    use super::*;
+
+    #[test]
+    fn a_protocol_grants_its_own_levels_to_steps_that_speak_it() {
+        let granted = |channel: &str| {
+            let text = format!(
+                r#"{{"modes": {{"headless": {{"transcript": "text"}}, "interactive": {{}}}}, "channel": {channel}}}"#
+            );
+            let config = Config::read(&SourceFile::new("test", text)).value.unwrap();
+            let abilities = config.abilities("test");
+            let levels = |mode| abilities.modes[&mode].iter().map(|level| level.as_str());
+            assert_eq!(levels(AgentMode::Interactive).count(), 0);
+            levels(AgentMode::Headless).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(granted(r#"{"kind": "acp"}"#), "ask");
+        let edits = r#""permissions": {"edits": ["--edits"]}"#;
+        assert_eq!(granted(&format!(r#"{{"kind": "acp", {edits}}}"#)), "ask");
+        assert_eq!(granted(&format!(r#"{{"kind": "acp", "always": true, {edits}}}"#)), "ask edits");
     }
 }
