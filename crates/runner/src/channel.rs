@@ -192,8 +192,10 @@ fn tool(question: &ChannelQuestion) -> String {
 /// And whether that is all of it.
 fn lines(question: &ChannelQuestion) -> (Vec<String>, bool) {
     let mut is_whole = true;
-    let mut lines = vec![format!("{}: {}", question.tool, question.text)];
+    let about = format!("{}: {}", question.tool, question.text);
+    let mut lines = Vec::new();
     if let Some(command) = &question.command {
+        lines.push(about);
         lines.extend(command.lines().map(|line| format!("  $ {line}")));
     } else if question.questions.is_empty() {
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
@@ -203,6 +205,10 @@ fn lines(question: &ChannelQuestion) -> (Vec<String>, bool) {
             is_whole = false;
             lines.push(format!("  … ({more} more lines)"));
         }
+        // Where only one line is shown, that is the last.
+        lines.push(about);
+    } else {
+        lines.push(about);
     }
     for asked in &question.questions {
         lines.push(asked.text.clone());
