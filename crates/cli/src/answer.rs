@@ -247,8 +247,7 @@ async fn show_first(
     if asked.kind != InterventionKind::Approval || !question::approves(choice) {
         return Ok(None);
     }
-    let shown = if as_json { Vec::new() } else { question::excerpt(asked) };
-    for line in shown {
+    for line in question::excerpt(asked) {
         for part in output::folded(&line, output::columns().saturating_sub(4)) {
             output::say!("  │ {part}");
         }
@@ -262,10 +261,6 @@ async fn show_first(
         return Err(CommandFailure::failed(message)
             .hint(format!("approve it once: coven approve {}", item.workflow_name)));
     };
-    // Who reads JSON has read the rule with the question.
-    if as_json {
-        return Ok(Some(rule.clone()));
-    }
     let length = if save { "from now on, in every session" } else { "for the rest of the session" };
     output::say!("The rule that answers {length}:");
     for line in output::clean(rule).lines() {
@@ -273,7 +268,8 @@ async fn show_first(
             output::say!("  {part}");
         }
     }
-    if tty::is_interactive() && !trust::confirms("Make this rule?").await? {
+    // Who reads JSON has read the rule with the question.
+    if !as_json && tty::is_interactive() && !trust::confirms("Make this rule?").await? {
         return Err(CommandFailure::told());
     }
     Ok(Some(rule.clone()))

@@ -118,9 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             }
             written.push((path, text));
         } else {
-            if !arguments.json {
-                output::say!("{} is there already and stays as it is", path.display());
-            }
+            output::say!("{} is there already and stays as it is", path.display());
             kept.push(path);
         }
     }

@@ -55,12 +55,9 @@ pub(super) fn accept(yes: bool, as_json: bool) -> Result {
             PolicyState::New | PolicyState::Changed => {}
         }
         let bytes = seen(&path, &standing)?;
-        // A program that reads JSON has agreed already, by `--yes`.
-        if !as_json {
-            output::say!("{}:", standing.path);
-            output::say!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
-            check(&path)?;
-        }
+        output::say!("{}:", standing.path);
+        output::say!("{}", output::clean(&String::from_utf8_lossy(&bytes)).trim_end());
+        check(&path)?;
         if !yes {
             if as_json || !tty::is_interactive() {
                 return Err(CommandFailure::failed("there is no terminal to ask on")

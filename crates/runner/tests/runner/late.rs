@@ -3,7 +3,7 @@
 use coven_model::{AgentState, InterventionChoice};
 use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, RunnerEvent};
 
-use crate::support::{Home, question, scripted, state, wait};
+use crate::support::{Home, printed, question, scripted, state, wait};
 
 const RULES: &str = r#"
   "states": {
@@ -17,19 +17,6 @@ fn start(home: &Home, script: &str) -> AgentRunner {
     let adapter = scripted(home, RULES, script);
     let task = AgentTask::interactive(format!("late-{}", home.path().display()), None);
     AgentRunner::start(adapter, task, &home.local()).unwrap()
-}
-
-/// Waits until a text is printed.
-async fn printed(events: &mut coven_runner::RunnerSubscription, text: &str) {
-    let mut all = String::new();
-    wait(events, text, |event| match event {
-        RunnerEvent::Output { clean, .. } => {
-            all.push_str(&clean);
-            all.contains(text).then_some(())
-        }
-        _ => None,
-    })
-    .await;
 }
 
 /// A second key would answer a question that nobody has seen.

@@ -109,6 +109,19 @@ pub(crate) async fn wait<T>(
     tokio::time::timeout(DEADLINE, search).await.unwrap_or_else(|_| panic!("never came: {what}"))
 }
 
+/// Waits until a text is printed.
+pub(crate) async fn printed(events: &mut RunnerSubscription, text: &str) {
+    let mut all = String::new();
+    wait(events, text, |event| match event {
+        RunnerEvent::Output { clean, .. } => {
+            all.push_str(&clean);
+            all.contains(text).then_some(())
+        }
+        _ => None,
+    })
+    .await;
+}
+
 pub(crate) async fn question(events: &mut RunnerSubscription) -> ScreenQuestion {
     wait(events, "a question", |event| match event {
         RunnerEvent::Awaiting(question) => Some(question),

@@ -15,7 +15,7 @@ use coven_testkit::folders::files_with;
 use rustix::process::Signal;
 
 use crate::held::adopted;
-use crate::support::{DEADLINE, Home, question, scripted, state, wait};
+use crate::support::{DEADLINE, Home, printed, question, scripted, state, wait};
 
 /// Asks for a key or a line.
 const RULES: &str = r#"
@@ -46,19 +46,6 @@ async fn typed(place: &TaskPlace, is_wanted: impl Fn(&[u8]) -> bool) {
         assert!(Instant::now() < deadline, "never typed");
         tokio::task::yield_now().await;
     }
-}
-
-/// Waits until a text is printed.
-async fn printed(events: &mut coven_runner::RunnerSubscription, text: &str) {
-    let mut all = String::new();
-    wait(events, text, |event| match event {
-        RunnerEvent::Output { clean, .. } => {
-            all.push_str(&clean);
-            all.contains(text).then_some(())
-        }
-        _ => None,
-    })
-    .await;
 }
 
 #[tokio::test]
