@@ -16,12 +16,12 @@
 
 use coven_model::{AwaitingKind, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::event::{TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
-use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
+use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
 use super::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
@@ -246,25 +246,10 @@ fn answer(question: &ChannelQuestion, decision: &ChannelDecision) -> Result<Valu
             return Err(ChannelRefusal::NotOffered { answer });
         }
         ChannelDecision::Choose { answers } => {
-            input["answers"] = Value::Object(chosen(question, answers)?);
+            input["answers"] = Value::Object(question.answered_in_text(answers)?);
         }
     }
     Ok(json!({"behavior": "allow", "updatedInput": input}))
-}
-
-/// Several labels are one text, as Claude Code's own dialog writes them.
-fn chosen(
-    question: &ChannelQuestion,
-    answers: &[QuestionAnswer],
-) -> Result<Map<String, Value>, ChannelRefusal> {
-    let answer = |asked: &AskedQuestion| {
-        let given = answers.iter().find(|answer| answer.question == asked.id);
-        let given = given.filter(|answer| !answer.values.is_empty());
-        given
-            .map(|answer| (asked.id.clone(), answer.values.join(", ").into()))
-            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
-    };
-    question.questions.iter().map(answer).collect()
 }
 
 fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
@@ -313,17 +298,7 @@ fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool
 fn questions(input: JsonNode<'_>) -> Vec<AskedQuestion> {
     let read = |question: JsonNode<'_>| {
         let text = question.get("question").str()?.to_owned();
-        let labels = question.get("options").items();
-        Some(AskedQuestion {
-            id: text.clone(),
-            text,
-            header: question.get("header").str().map(str::to_owned),
-            choices: labels
-                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
-                .collect(),
-            multiple: question.get("multiSelect").bool() == Some(true),
-            secret: false,
-        })
+        Some(AskedQuestion::with_labels(text.clone(), text, question))
     };
     input.get("questions").items().filter_map(read).collect()
 }

@@ -4,9 +4,10 @@ use std::fmt;
 
 use coven_model::{AskedAction, AwaitingKind, ContentDigest};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::ChannelKind;
+use super::order::{ChannelRefusal, QuestionAnswer};
 use crate::transcript::json::JsonNode;
 
 /// Longest id that is accepted. No CLI uses more than 64 characters.
@@ -123,7 +124,48 @@ pub struct AskedQuestion {
     pub secret: bool,
 }
 
+impl AskedQuestion {
+    /// A question whose options have labels. Whether its answer is a secret, it does not say.
+    pub(super) fn with_labels(id: String, text: String, question: JsonNode<'_>) -> Self {
+        let labels = question.get("options").items();
+        Self {
+            id,
+            text,
+            header: question.get("header").str().map(str::to_owned),
+            choices: labels
+                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
+                .collect(),
+            multiple: question.get("multiSelect").bool() == Some(true),
+            secret: false,
+        }
+    }
+}
+
 impl ChannelQuestion {
+    /// What is answered to each of its questions, by their keys. Where the values of an answer make
+    /// nothing, it is missing.
+    pub(super) fn answered(
+        &self,
+        answers: &[QuestionAnswer],
+        value: impl Fn(&[String]) -> Option<Value>,
+    ) -> Result<Map<String, Value>, ChannelRefusal> {
+        let answer = |asked: &AskedQuestion| {
+            let given = answers.iter().find(|answer| answer.question == asked.id);
+            given
+                .and_then(|answer| Some((asked.id.clone(), value(&answer.values)?)))
+                .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
+        };
+        self.questions.iter().map(answer).collect()
+    }
+
+    /// The same where several labels are one text, as the dialogs of the programs write them.
+    pub(super) fn answered_in_text(
+        &self,
+        answers: &[QuestionAnswer],
+    ) -> Result<Map<String, Value>, ChannelRefusal> {
+        self.answered(answers, |values| (!values.is_empty()).then(|| values.join(", ").into()))
+    }
+
     /// Binds an answer to exactly this question: SHA-256 of the channel, the request id, the tool
     /// and the canonical JSON of its input.
     pub fn digest(&self) -> ContentDigest {

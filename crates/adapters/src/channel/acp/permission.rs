@@ -1,10 +1,10 @@
 //! What an agent asks over ACP, and which of its options is the answer.
 
 use coven_model::AwaitingKind;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::calls::input;
-use crate::channel::order::{ChannelDecision, ChannelRefusal, QuestionAnswer};
+use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId,
 };
@@ -49,17 +49,8 @@ fn questions(call: JsonNode<'_>) -> Vec<AskedQuestion> {
         return Vec::new();
     }
     let read = |(place, question): (usize, JsonNode<'_>)| {
-        let labels = question.get("options").items();
-        AskedQuestion {
-            id: place.to_string(),
-            text: question.get("question").str().unwrap_or_default().to_owned(),
-            header: question.get("header").str().map(str::to_owned),
-            choices: labels
-                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
-                .collect(),
-            multiple: question.get("multiSelect").bool() == Some(true),
-            secret: false,
-        }
+        let text = question.get("question").str().unwrap_or_default().to_owned();
+        AskedQuestion::with_labels(place.to_string(), text, question)
     };
     call.get("rawInput").get("questions").items().enumerate().map(read).collect()
 }
@@ -78,25 +69,11 @@ pub(super) fn answer(
         }
         (ChannelDecision::Choose { answers }, Some(_)) => {
             let mut said = selected(choose(question, &ChannelDecision::Approve, options)?);
-            said["answers"] = chosen(question, answers)?.into();
+            said["answers"] = question.answered_in_text(answers)?.into();
             Ok(said)
         }
         _ => choose(question, decision, options).map(selected),
     }
-}
-
-fn chosen(
-    question: &ChannelQuestion,
-    answers: &[QuestionAnswer],
-) -> Result<Map<String, Value>, ChannelRefusal> {
-    let answer = |asked: &AskedQuestion| {
-        let given = answers.iter().find(|answer| answer.question == asked.id);
-        let given = given.filter(|answer| !answer.values.is_empty());
-        given
-            .map(|answer| (asked.id.clone(), answer.values.join(", ").into()))
-            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
-    };
-    question.questions.iter().map(answer).collect()
 }
 
 fn option(option: JsonNode<'_>) -> Option<AnswerOption> {

@@ -4,7 +4,7 @@ use coven_model::AwaitingKind;
 use serde_json::{Map, Value, json};
 
 use crate::channel::ChannelKind;
-use crate::channel::order::{ChannelDecision, ChannelRefusal, QuestionAnswer};
+use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
 };
@@ -106,14 +106,13 @@ fn options(method: &str, params: JsonNode<'_>) -> Vec<AnswerOption> {
 }
 
 fn asked(question: JsonNode<'_>) -> Option<AskedQuestion> {
-    let labels = question.get("options").items();
+    let id = question.get("id").str()?.to_owned();
+    let text = question.get("question").str()?.to_owned();
+    let secret = question.get("isSecret").bool() == Some(true);
     Some(AskedQuestion {
-        id: question.get("id").str()?.to_owned(),
-        text: question.get("question").str()?.to_owned(),
-        header: question.get("header").str().map(str::to_owned),
-        choices: labels.filter_map(|choice| Some(choice.get("label").str()?.to_owned())).collect(),
         multiple: false,
-        secret: question.get("isSecret").bool() == Some(true),
+        secret,
+        ..AskedQuestion::with_labels(id, text, question)
     })
 }
 
@@ -162,13 +161,13 @@ pub(super) fn answer(
             Ok(json!({"action": "accept", "content": {}}))
         }
         (ELICITATION, ChannelDecision::Choose { answers }) => {
-            let text = |values: &[String]| Value::from(values.join(", "));
-            Ok(json!({"action": "accept", "content": chosen(question, answers, text)?}))
+            let text = |values: &[String]| Some(values.join(", ").into());
+            Ok(json!({"action": "accept", "content": question.answered(answers, text)?}))
         }
         (USER_INPUT, ChannelDecision::Deny { .. }) => Ok(json!({"answers": {}})),
         (USER_INPUT, ChannelDecision::Choose { answers }) => {
-            let list = |values: &[String]| json!({ "answers": values });
-            Ok(json!({"answers": chosen(question, answers, list)?}))
+            let list = |values: &[String]| Some(json!({ "answers": values }));
+            Ok(json!({"answers": question.answered(answers, list)?}))
         }
         (_, ChannelDecision::Approve) => {
             let asked = question.questions.first().map_or(&question.text, |asked| &asked.text);
@@ -181,20 +180,6 @@ pub(super) fn answer(
             Err(ChannelRefusal::NotOffered { answer: "a denial".to_owned() })
         }
     }
-}
-
-fn chosen(
-    question: &ChannelQuestion,
-    answers: &[QuestionAnswer],
-    value: impl Fn(&[String]) -> Value,
-) -> Result<Map<String, Value>, ChannelRefusal> {
-    let answer = |asked: &AskedQuestion| {
-        let given = answers.iter().find(|answer| answer.question == asked.id);
-        given
-            .map(|answer| (asked.id.clone(), value(&answer.values)))
-            .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
-    };
-    question.questions.iter().map(answer).collect()
 }
 
 /// The script in `bash -lc 'script'`, which is how Codex runs every command; anything else as it
