@@ -20,7 +20,10 @@ pub use parts::{
     TaskRole, TaskStarted, TimerPurpose,
 };
 
-use crate::{AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage};
+pub use crate::tree::{TreeCheckpoint, TreeLanded, TreeReady, TreeWanted};
+use crate::{
+    AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage, TreeId, TreeWork,
+};
 
 /// A fact of a session's journal: something that happened, never something to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -141,6 +144,20 @@ pub enum SessionEvent {
     /// A step succeeded, and its output is known.
     #[serde(rename = "workflow.step.completed")]
     StepCompleted {
+        /// The name of the step in the definition.
+        step: String,
+        /// Its place in the plan, from 0.
+        index: u32,
+        /// Its output in one line, for people.
+        summary: String,
+        /// Where the output of the step is.
+        output: StepOutput,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
+    /// The work of a step is done, and the trees of its tasks are being landed.
+    #[serde(rename = "workflow.step.landing")]
+    StepLanding {
         /// The name of the step in the definition.
         step: String,
         /// Its place in the plan, from 0.
@@ -371,6 +388,63 @@ pub enum SessionEvent {
         /// Tokens and cost of the whole attempt so far.
         usage: TokenUsage,
     },
+    /// A tree was asked for. Written before anything is made.
+    #[serde(rename = "tree.wanted")]
+    TreeWanted(Box<TreeWanted>),
+    /// A tree is there and can be worked in.
+    #[serde(rename = "tree.ready")]
+    TreeReady(Box<TreeReady>),
+    /// Something could not be done to a tree. What is in it stays as it is.
+    #[serde(rename = "tree.failed")]
+    TreeFailed {
+        /// Which tree of the session.
+        tree: TreeId,
+        /// What could not be done.
+        work: TreeWork,
+        /// Why, in git's words where it is git that says so.
+        error: String,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
+    /// Everything in a tree was kept in a commit under a reference of ours.
+    #[serde(rename = "tree.checkpoint")]
+    TreeCheckpoint(Box<TreeCheckpoint>),
+    /// The commits of a tree were brought onto a branch.
+    #[serde(rename = "tree.landed")]
+    TreeLanded(Box<TreeLanded>),
+    /// The commits of a tree cannot be brought onto a branch without a decision. Nothing was
+    /// touched.
+    #[serde(rename = "tree.conflict")]
+    TreeConflict {
+        /// Which tree of the session.
+        tree: TreeId,
+        /// The branch they were to be brought onto.
+        onto: String,
+        /// The files that both sides changed.
+        paths: Vec<String>,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
+    /// A tree stays, because something in it is nowhere else.
+    #[serde(rename = "tree.kept")]
+    TreeKept {
+        /// Which tree of the session.
+        tree: TreeId,
+        /// What is in it, or who is.
+        why: String,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
+    /// A tree was removed. Its last checkpoint stays.
+    #[serde(rename = "tree.removed")]
+    TreeRemoved {
+        /// Which tree of the session.
+        tree: TreeId,
+        /// The tip of its branch.
+        tip: String,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
     /// A fact of a later version. It is kept for reading, and cannot be written.
     #[serde(skip)]
     Unknown {
@@ -398,6 +472,7 @@ impl SessionEvent {
             Self::WorkflowRetried { .. } => "workflow.retried",
             Self::StepStarted { .. } => "workflow.step.started",
             Self::StepCompleted { .. } => "workflow.step.completed",
+            Self::StepLanding { .. } => "workflow.step.landing",
             Self::StepFailed { .. } => "workflow.step.failed",
             Self::StepSkipped { .. } => "workflow.step.skipped",
             Self::LoopJudged { .. } => "workflow.loop.judged",
@@ -419,6 +494,14 @@ impl SessionEvent {
             Self::InputRefused { .. } => "input.refused",
             Self::TimerSet { .. } => "timer.set",
             Self::AgentUsage { .. } => "agent.usage",
+            Self::TreeWanted(_) => "tree.wanted",
+            Self::TreeReady(_) => "tree.ready",
+            Self::TreeFailed { .. } => "tree.failed",
+            Self::TreeCheckpoint(_) => "tree.checkpoint",
+            Self::TreeLanded(_) => "tree.landed",
+            Self::TreeConflict { .. } => "tree.conflict",
+            Self::TreeKept { .. } => "tree.kept",
+            Self::TreeRemoved { .. } => "tree.removed",
             Self::Unknown { kind, .. } => kind,
         }
     }

@@ -43,11 +43,17 @@ pub enum InterventionKind {
     UndeliveredMessage,
     /// An agent shows something that its adapter does not know, and does nothing.
     UnknownState,
+    /// What was done in a tree cannot be landed, because both sides changed the same.
+    MergeConflict,
+    /// A tree could not be made, committed or landed.
+    TreeProblem,
+    /// The trees of a fan-out are to be landed, and the step asks first.
+    Landing,
 }
 
 impl InterventionKind {
     /// All kinds, in the order of their definition.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Approval,
         Self::Question,
         Self::Choice,
@@ -63,6 +69,9 @@ impl InterventionKind {
         Self::StartApproval,
         Self::UndeliveredMessage,
         Self::UnknownState,
+        Self::MergeConflict,
+        Self::TreeProblem,
+        Self::Landing,
     ];
 
     /// The name used on the wire.
@@ -83,6 +92,9 @@ impl InterventionKind {
             Self::StartApproval => "start-approval",
             Self::UndeliveredMessage => "undelivered-message",
             Self::UnknownState => "unknown-state",
+            Self::MergeConflict => "merge-conflict",
+            Self::TreeProblem => "tree-problem",
+            Self::Landing => "landing",
         }
     }
 
@@ -95,7 +107,7 @@ impl InterventionKind {
                 InterventionChoice::Deny,
                 InterventionChoice::Answer,
             ],
-            Self::StartApproval | Self::HumanGate => {
+            Self::StartApproval | Self::HumanGate | Self::Landing => {
                 &[InterventionChoice::Approve, InterventionChoice::Deny]
             }
             Self::Question | Self::Choice => {
@@ -107,7 +119,13 @@ impl InterventionKind {
             Self::EndedTurn | Self::UnknownState => {
                 &[InterventionChoice::Complete, InterventionChoice::Send, InterventionChoice::Stop]
             }
-            Self::FailedGate | Self::FailedStep | Self::LostJob => {
+            Self::MergeConflict => &[
+                InterventionChoice::Resolve,
+                InterventionChoice::Retry,
+                InterventionChoice::Skip,
+                InterventionChoice::Abort,
+            ],
+            Self::FailedGate | Self::FailedStep | Self::LostJob | Self::TreeProblem => {
                 &[InterventionChoice::Retry, InterventionChoice::Skip, InterventionChoice::Abort]
             }
             Self::LoopLimit => &[
@@ -177,6 +195,8 @@ pub enum InterventionChoice {
     SendAnyway,
     /// Give the message up.
     Drop,
+    /// Let the agent of the task resolve the conflict in its tree.
+    Resolve,
 }
 
 impl InterventionChoice {
@@ -198,6 +218,7 @@ impl InterventionChoice {
             Self::Abort => "abort",
             Self::SendAnyway => "send-anyway",
             Self::Drop => "drop",
+            Self::Resolve => "resolve",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{AgentMode, JobId, PermissionLevel, TerminalSize};
+use crate::{AgentMode, JobId, JobTree, PermissionLevel, TerminalSize};
 
 /// How far a job is confined.
 #[derive(
@@ -134,7 +134,11 @@ pub struct JobSpec {
     pub name: String,
     /// What the job does: run an agent or a command.
     pub work: JobWork,
-    /// The folder it works in; relative ones start at the session's base directory.
+    /// The tree it works in, if it does not work in the base directory itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<Box<JobTree>>,
+    /// The folder it works in; relative ones start at the session's base directory, or at what
+    /// stands for it in the tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// What is added to its environment.

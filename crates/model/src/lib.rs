@@ -18,6 +18,7 @@ pub mod status;
 pub mod terminal_size;
 pub mod time;
 pub mod transcript;
+pub mod tree;
 pub mod usage;
 pub mod verdict;
 pub mod view;
@@ -39,6 +40,7 @@ pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;
 pub use transcript::{StepStatus, TranscriptEntry, TranscriptPart, TranscriptStep};
+pub use tree::{JobTree, PortRange, RepositoryRecord, TreeId, TreeWork};
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{
     AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, VerdictEvidence,

@@ -4,7 +4,7 @@
 //! is not started again, an answer that was given is not given again.
 
 use coven_model::event::{InterventionDecision, JobTimer};
-use coven_model::{AttemptId, ContentDigest, InterventionId, JobSpec, Timestamp};
+use coven_model::{AttemptId, ContentDigest, InterventionId, JobSpec, Timestamp, TreeId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
@@ -22,6 +22,36 @@ pub enum Command {
     SetTimer { timer: JobTimer, due: Timestamp },
     /// Say at this time that nobody has decided.
     Expire { intervention: InterventionId, due: Timestamp },
+    /// Do something to a tree.
+    Tree(TreeOrder),
+}
+
+/// What is to be done to a tree. Where it lies and what it is made from stands in the state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TreeOrder {
+    /// Make it, unless it is there.
+    Make(TreeId),
+    /// Keep everything in it, after this attempt.
+    Checkpoint { tree: TreeId, job: AttemptId, number: u32 },
+    /// The same, and commit on its branch what was left uncommitted.
+    Commit { tree: TreeId, number: u32 },
+    /// Bring its commits onto the branch of the run.
+    Land { tree: TreeId },
+    /// Remove it, if nothing in it is lost and nobody is in it.
+    Remove { tree: TreeId },
+}
+
+impl TreeOrder {
+    /// The tree it is about.
+    pub fn tree(&self) -> &TreeId {
+        match self {
+            Self::Make(tree)
+            | Self::Checkpoint { tree, .. }
+            | Self::Commit { tree, .. }
+            | Self::Land { tree }
+            | Self::Remove { tree } => tree,
+        }
+    }
 }
 
 /// A text for an agent.

@@ -16,6 +16,7 @@ mod rounds;
 mod settle;
 mod single;
 mod spec;
+mod trees;
 #[cfg(test)]
 mod tests;
 
@@ -41,6 +42,7 @@ pub fn decide(
     if state.closed().is_none() && state.admits(&input).is_ok() {
         draft.dispatch_input(input);
         draft.settle();
+        draft.order_trees(state);
     }
     draft.drop_stopped_starts();
     (draft.events, draft.commands)
@@ -126,6 +128,7 @@ impl DecisionDraft {
                 self.speaks(job, channel, fallback);
             }
             SessionInput::Used { job, usage } => self.usage_reported(job, usage),
+            SessionInput::Tree(report) => self.tree_reported(*report),
             SessionInput::TimerFired(timer) => self.timer_fired(timer),
             SessionInput::Expired(intervention) => self.expired(intervention),
             SessionInput::Resolve { intervention, decision, .. } => {

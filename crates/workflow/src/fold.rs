@@ -6,6 +6,7 @@
 mod intervention;
 mod step;
 mod task;
+mod tree;
 
 use std::sync::Arc;
 
@@ -74,6 +75,7 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::StepCompleted { .. }
         | SessionEvent::StepFailed { .. }
         | SessionEvent::StepSkipped { .. }
+        | SessionEvent::StepLanding { .. }
         | SessionEvent::LoopJudged { .. }
         | SessionEvent::LoopExtended { .. } => step::apply(run, event),
         SessionEvent::InterventionRequired { .. }
@@ -93,6 +95,14 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::TaskChannel { .. }
         | SessionEvent::TimerSet { .. }
         | SessionEvent::AgentUsage { .. } => task::apply(run, event),
+        SessionEvent::TreeWanted(_)
+        | SessionEvent::TreeReady(_)
+        | SessionEvent::TreeFailed { .. }
+        | SessionEvent::TreeCheckpoint(_)
+        | SessionEvent::TreeLanded(_)
+        | SessionEvent::TreeConflict { .. }
+        | SessionEvent::TreeKept { .. }
+        | SessionEvent::TreeRemoved { .. } => tree::apply(run, event),
     }
 }
 
@@ -119,6 +129,7 @@ fn create(state: &mut State, created: &SessionCreated) {
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),
         rules: Vec::new(),
+        trees: std::collections::BTreeMap::new(),
         retries: 0,
         usage: TokenUsage::default(),
         started_at: None,
@@ -151,6 +162,7 @@ impl WorkflowRun {
         if matches!(self.phase, RunPhase::Failed { .. }) {
             self.phase = RunPhase::Running;
             self.ended_at = None;
+            tree::retry(self);
             step::retry_step(self);
         }
     }

@@ -3,10 +3,13 @@
 //! Inputs may come twice, late, or in another order than they happened. A job's observations carry
 //! a number that grows, so that an old one is never taken for news.
 
-use coven_model::event::{InterventionDecision, JobConfinement, JobTimer, SessionCause};
+use coven_model::event::{
+    InterventionDecision, JobConfinement, JobTimer, SessionCause, TreeCheckpoint, TreeLanded,
+    TreeReady,
+};
 use coven_model::{
     AskedAction, AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome,
-    SessionId, TaskId, TokenUsage,
+    RepositoryRecord, SessionId, TaskId, TokenUsage, TreeId, TreeWork,
 };
 use serde_json::Value;
 
@@ -99,6 +102,8 @@ pub enum SessionInput {
         job: AttemptId,
         usage: TokenUsage,
     },
+    /// Something was done to a tree, or could not be.
+    Tree(Box<TreeReport>),
     TimerFired(JobTimer),
     /// The time that people had for this is up.
     Expired(InterventionId),
@@ -148,6 +153,18 @@ pub enum SessionInput {
     },
 }
 
+/// What became of an order about a tree. Its time is that of the decision.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TreeReport {
+    Ready(TreeReady),
+    Failed { tree: TreeId, work: TreeWork, error: String },
+    Checkpointed(TreeCheckpoint),
+    Landed(TreeLanded),
+    Conflicted { tree: TreeId, onto: String, paths: Vec<String> },
+    Kept { tree: TreeId, why: String },
+    Removed { tree: TreeId, tip: String },
+}
+
 /// What a session is made with.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionSpec {
@@ -164,6 +181,8 @@ pub struct SessionSpec {
     pub auto: Option<AutoAnswer>,
     /// The event that started it, if its grimoire's trigger did.
     pub cause: Option<SessionCause>,
+    /// The repository in whose trees it works, if it does.
+    pub repository: Option<Box<RepositoryRecord>>,
 }
 
 /// What was seen on a screen.

@@ -7,12 +7,14 @@
 
 mod checks;
 mod scenes;
+mod trees;
 mod walk;
 mod world;
 
 use coven_model::event::JobTimer;
-use coven_model::{AttemptId, InterventionChoice, TaskId, WorkflowStatus};
+use coven_model::{AttemptId, InterventionChoice, TaskId, TreeId, WorkflowStatus};
 
+use crate::command::TreeOrder;
 use crate::rules::DecisionRule;
 
 /// An order on its way. Once given, it may arrive at any time and any number of times.
@@ -23,6 +25,7 @@ enum OrderInFlight {
     Answer(AttemptId, u64),
     /// The text with this number, tried so often.
     Send(AttemptId, u32, u32),
+    Tree(TreeOrder),
 }
 
 /// A report on its way, likewise.
@@ -40,6 +43,7 @@ enum ReportInFlight {
     /// A person's retry request, with the number of retries that the person had seen.
     Again(u32),
     Cancel,
+    Tree(trees::ToldOfTree),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,6 +66,9 @@ enum ModelStep {
     Ends(AttemptId, ProcessEnd),
     /// A text does not arrive.
     Fails(AttemptId, u32, u32),
+    /// An order about a tree cannot be carried out, or landing meets a conflict.
+    TreeFails(TreeOrder),
+    Conflicts(TreeId),
     /// An agent finishes its turn, or asks.
     Idles(AttemptId),
     Asks(AttemptId),

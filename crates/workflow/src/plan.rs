@@ -5,6 +5,8 @@
 //! whatever happens to the file it came from. Fields may be added with a default; none may change
 //! its meaning.
 
+mod isolation;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use coven_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::isolation::{Isolation, LandMode, OnConflict};
 use crate::condition::Condition;
 use crate::expect::ExpectedOutput;
 use crate::shell::ShellCommand;
@@ -47,6 +50,12 @@ pub struct WorkflowPlan {
     /// What it wants to be given, in the order of the definition.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<PlanInput>,
+    /// Where the steps work that do not say it.
+    #[serde(default, skip_serializing_if = "Isolation::is_shared")]
+    pub isolation: Isolation,
+    /// Whether the run has a tree of its own whatever its steps say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run_tree: bool,
     /// The steps, which run one after another.
     pub steps: Vec<PlanStep>,
     /// The definition as it was written, for people.
@@ -155,6 +164,18 @@ pub struct PlanStep {
     /// It must be confined, and nothing does that where it was compiled. So it asks first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unconfined: bool,
+    /// Where its tasks work, if the step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
+    /// What becomes of the trees of its tasks, if the step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub land: Option<LandMode>,
+    /// What happens when one cannot be landed, if the step says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_conflict: Option<OnConflict>,
+    /// The message of the commit with what an agent left uncommitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<TextTemplate>,
     pub action: StepAction,
     /// Where its fields stand in the definition, by name: `name`, `when`, `prompt`, `command`,
     /// `for_each`, `cwd`, `env.NAME`, `arbiter.prompt`, `message`, `tasks.ID.prompt`. For errors
@@ -416,6 +437,9 @@ pub struct StageTask {
     /// What is added to its environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, TextTemplate>,
+    /// Where it works, if the task says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<Isolation>,
     /// The domain in which its process is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,

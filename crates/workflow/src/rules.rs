@@ -19,11 +19,19 @@ pub(crate) enum DecisionRule {
     ObservationsGrow,
     /// A retry request is carried out once.
     RetriedOnce,
+    /// A task starts when its tree is there.
+    TreeFirst,
+    /// The trees of a step are landed before the step is over.
+    LandFirst,
+    /// What was landed is not landed again.
+    LandedOnce,
+    /// A run is over when its trees are removed or kept.
+    RemovedFirst,
 }
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
         Self::ApprovedFirst,
@@ -32,6 +40,10 @@ impl DecisionRule {
         Self::DecidedOnce,
         Self::ObservationsGrow,
         Self::RetriedOnce,
+        Self::TreeFirst,
+        Self::LandFirst,
+        Self::LandedOnce,
+        Self::RemovedFirst,
     ];
 }
 

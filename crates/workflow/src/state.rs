@@ -9,6 +9,7 @@ mod outstanding;
 mod refusal;
 mod step;
 mod task;
+mod tree;
 mod variables;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use coven_model::event::{SessionRule, StoppingEnd};
 use coven_model::{
     AttemptId, Intervention, InterventionId, InterventionKind, SessionId, TaskId, TaskStatus,
-    Timestamp, TokenUsage, WorkflowStatus,
+    Timestamp, TokenUsage, TreeId, WorkflowStatus,
 };
 use serde::{Serialize, Serializer};
 
@@ -26,12 +27,13 @@ pub use identity::RunIdentity;
 pub use refusal::RefusalReason;
 pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
-pub use step::{RoundVerdict, StepProgress, StepRun};
+pub use step::{RoundVerdict, StepLanding, StepProgress, StepRun};
 pub use task::{
     AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, PrintedOutput,
     RefusedQuestion, TaskPhase, TaskRun,
 };
 pub(crate) use task::{asked_words, question_words};
+pub use tree::{LandingPhase, TreePhase, TreeProblem, TreeRun};
 pub(crate) use variables::{Local, TaskVariables};
 
 use crate::plan::{PlanStep, StepAction};
@@ -70,6 +72,9 @@ pub struct WorkflowRun {
     /// Commands that a person approved for the rest of the session.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "shared_list")]
     pub rules: Vec<Arc<SessionRule>>,
+    /// The trees it has or had.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", serialize_with = "values")]
+    pub trees: BTreeMap<TreeId, Arc<TreeRun>>,
     /// How often it was told to try a step again.
     pub retries: u32,
     /// What was used up by steps that are over.

@@ -58,6 +58,10 @@ pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
         needs_approval: false,
         approval_timeout: None,
         unconfined: false,
+        isolation: None,
+        land: None,
+        on_conflict: None,
+        commit: None,
         action,
         places: BTreeMap::new(),
     }
@@ -101,6 +105,7 @@ pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnL
 
 pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
     let task = |(id, agent): &(&str, AgentSpec)| StageTask {
+        isolation: None,
         id: TaskId::new(*id).unwrap(),
         agent: agent.clone(),
         cwd: None,
@@ -135,6 +140,8 @@ pub(crate) fn plan(steps: Vec<PlanStep>) -> WorkflowPlan {
         description: String::new(),
         trigger: PlanTrigger::Manual,
         inputs: Vec::new(),
+        isolation: crate::plan::Isolation::Shared,
+        run_tree: false,
         steps,
         definition: json!({"written": "by hand"}),
     }
@@ -168,9 +175,25 @@ pub(crate) fn ended(task: &str, attempt: u32, outcome: JobOutcome) -> SessionInp
     SessionInput::Ended { job: job(task, attempt), outcome: Box::new(outcome) }
 }
 
+pub(crate) fn repository() -> coven_model::RepositoryRecord {
+    coven_model::RepositoryRecord {
+        root: "/work".to_owned(),
+        git_dir: "/work/.git".to_owned(),
+        common_dir: "/work/.git".to_owned(),
+        prefix: String::new(),
+        head: "base".to_owned(),
+        branch: Some("main".to_owned()),
+        trees: "/trees/brisk-otter".to_owned(),
+        branches: "coven/brisk-otter".to_owned(),
+        setup: Vec::new(),
+        programs: Vec::new(),
+    }
+}
+
 pub(crate) fn creation(plan: WorkflowPlan, input: &Value) -> SessionInput {
     let input = input.as_object().cloned().unwrap_or_else(Map::new);
     SessionInput::Create(Box::new(SessionSpec {
+        repository: plan.wants_trees().then(|| Box::new(repository())),
         session: SessionId::new(SESSION).unwrap(),
         name: "brisk-otter".to_owned(),
         plan,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SessionEvent;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 34] = [
+pub const KINDS: [&str; 43] = [
     "session.created",
     "session.deleted",
     "session.imported",
@@ -23,6 +23,7 @@ pub const KINDS: [&str; 34] = [
     "workflow.retried",
     "workflow.step.started",
     "workflow.step.completed",
+    "workflow.step.landing",
     "workflow.step.failed",
     "workflow.step.skipped",
     "workflow.loop.judged",
@@ -44,6 +45,14 @@ pub const KINDS: [&str; 34] = [
     "input.refused",
     "timer.set",
     "agent.usage",
+    "tree.wanted",
+    "tree.ready",
+    "tree.failed",
+    "tree.checkpoint",
+    "tree.landed",
+    "tree.conflict",
+    "tree.kept",
+    "tree.removed",
 ];
 
 static KNOWN_KINDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| BTreeSet::from(KINDS));

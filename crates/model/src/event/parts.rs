@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     AttemptId, AutoAnswer, HandlerName, InterventionChoice, InterventionId, JobOutcome, JobSpec,
-    SessionId, TaskId, TaskStatus, Timestamp,
+    RepositoryRecord, SessionId, TaskId, TaskStatus, Timestamp,
 };
 
 /// What a session is made with.
@@ -35,6 +35,9 @@ pub struct SessionCreated {
     /// The event that started it, if its grimoire's trigger did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<SessionCause>,
+    /// The repository in whose trees it works, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<Box<RepositoryRecord>>,
     /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
 }

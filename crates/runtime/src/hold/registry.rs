@@ -6,11 +6,12 @@
 //! is ended, and the entry stays, so that what could not be ended is still known.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use coven_folder::{Durability, OpenFolder, absent_is_none, best_effort};
+use coven_folder::{OpenFolder, absent_is_none, best_effort};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,21 @@ pub struct HolderEntry {
 }
 
 impl HolderEntry {
+    /// One of which nothing but its process is known.
+    fn unread(holder: Identity, boot_id: String) -> Self {
+        Self {
+            version: VERSION,
+            boot_id,
+            holder,
+            job: String::new(),
+            folder: PathBuf::new(),
+            limit: None,
+            cgroup: None,
+            tree: Vec::new(),
+            lost: false,
+        }
+    }
+
     /// The session of the job.
     pub fn session(&self) -> &str {
         self.job.split('/').next().unwrap_or_default()
@@ -148,8 +164,17 @@ impl HolderRegistry {
                 // After a restart of the system nothing of it can be left.
                 Ok(_) => best_effort("forget a holder", folder.remove(file)),
                 Err(error) => {
-                    let reason = format!("{}: {error}", self.path.join(file).display());
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                    let path = self.path.join(file);
+                    let Some(holder) = holder_of(file) else {
+                        let reason = format!("{}: {error}", path.display());
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+                    };
+                    // A power cut may have left it empty. Its name still says whose it is.
+                    if holder.is_running() {
+                        entries.push(HolderEntry::unread(holder, boot.clone()));
+                    } else {
+                        best_effort("forget a holder", folder.remove(file));
+                    }
                 }
             }
         }
@@ -250,8 +275,77 @@ fn name(holder: Identity) -> String {
     format!("{}-{}.json", holder.pid, holder.start)
 }
 
+/// The holder whose entry has this name.
+fn holder_of(name: &str) -> Option<Identity> {
+    let (pid, start) = name.strip_suffix(".json")?.split_once('-')?;
+    Some(Identity { pid: pid.parse().ok()?, start: start.parse().ok()? })
+}
+
+/// Several processes write entries, and a process does so from several threads: each has a draft of
+/// its own, because one that is put in place must be whole.
 fn write(folder: &OpenFolder, entry: &HolderEntry) -> io::Result<()> {
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
+    if entry.job.is_empty() {
+        // What is not known is not written over what may be there.
+        return Ok(());
+    }
     let mut text = serde_json::to_vec_pretty(entry)?;
     text.push(b'\n');
-    Ok(folder.replace(&name(entry.holder), &text, Durability::Cache)?)
+    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let draft = format!("{}.{}-{number}.new", name(entry.holder), std::process::id());
+    let written = folder.create_anew(&draft).map_err(io::Error::from).and_then(|mut file| {
+        file.write_all(&text)?;
+        Ok(folder.rename(&draft, folder, &name(entry.holder))?)
+    });
+    if written.is_err() {
+        best_effort("remove a draft", folder.remove(&draft));
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry() -> (tempfile::TempDir, HolderRegistry, Identity) {
+        let state = tempfile::tempdir().unwrap();
+        let registry = HolderRegistry::new(state.path());
+        let holder = Identity::of(std::process::id() as i32).unwrap();
+        registry.add(holder, "session/task/1", state.path(), false).unwrap();
+        (state, registry, holder)
+    }
+
+    #[test]
+    fn an_entry_that_many_write_at_once_is_whole_whenever_it_is_read() {
+        let (_state, registry, _) = registry();
+        let entry = registry.entries().unwrap().remove(0);
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (registry, mut entry) = (registry.clone(), entry.clone());
+                scope.spawn(move || {
+                    let folder = registry.open().unwrap().unwrap();
+                    for turn in 0..200 {
+                        // Entries of several lengths, so that a mixture would show.
+                        entry.folder = PathBuf::from("x".repeat(number * 700 + turn));
+                        write(&folder, &entry).unwrap();
+                        let text = folder.read(&name(entry.holder)).unwrap().unwrap();
+                        serde_json::from_slice::<HolderEntry>(&text).unwrap();
+                    }
+                });
+            }
+        });
+        let names = registry.open().unwrap().unwrap().names().unwrap();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn an_entry_that_a_power_cut_emptied_does_not_hide_the_others() {
+        let (_state, registry, holder) = registry();
+        std::fs::write(registry.path().join(name(holder)), "").unwrap();
+        std::fs::write(registry.path().join("1999999999-7.json"), "").unwrap();
+        let entries = registry.refresh().unwrap();
+        let found: Vec<Identity> = entries.iter().map(|entry| entry.holder).collect();
+        assert_eq!(found, [holder], "its name says which process it is about");
+        assert!(!registry.path().join("1999999999-7.json").exists());
+    }
 }

@@ -7,7 +7,7 @@ use super::variables::{StepVariables, type_of_schema};
 use crate::condition::ValueType;
 
 /// The keys that every step has.
-const COMMON_STEP_KEYS: [&str; 13] = [
+const COMMON_STEP_KEYS: [&str; 14] = [
     "name",
     "type",
     "when",
@@ -21,6 +21,7 @@ const COMMON_STEP_KEYS: [&str; 13] = [
     "needs_approval",
     "approval_timeout",
     "domain",
+    "isolation",
 ];
 
 /// The types of steps, and the keys that each has beside those.
@@ -45,6 +46,9 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "arbiter",
             "max_iterations",
             "on_max_iterations",
+            "land",
+            "on_conflict",
+            "commit",
         ],
     ),
     (
@@ -66,6 +70,9 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "for_each",
             "as",
             "max_concurrent",
+            "land",
+            "on_conflict",
+            "commit",
         ],
     ),
     ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox", "confine"]),
@@ -73,7 +80,10 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
 ];
 
 /// The keys of agents.
-const AGENT_KEYS: [&str; 13] = [
+const AGENT_KEYS: [&str; 16] = [
+    "land",
+    "on_conflict",
+    "commit",
     "prompt",
     "adapter",
     "mode",

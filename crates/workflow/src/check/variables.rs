@@ -10,7 +10,7 @@ use crate::condition::ValueType;
 use crate::template::VariableReference;
 
 /// Names that a step's output cannot have, because they mean something already.
-pub(super) const RESERVED_NAMES: [&str; 20] = [
+pub(super) const RESERVED_NAMES: [&str; 21] = [
     "input",
     "inputs",
     "steps",
@@ -23,6 +23,7 @@ pub(super) const RESERVED_NAMES: [&str; 20] = [
     "output",
     "event",
     "env",
+    "tree",
     "true",
     "false",
     "null",
@@ -67,6 +68,9 @@ impl StepVariables {
         let parts = ["id", "name", "grimoire", "goal"];
         let workflow = ValueType::object(parts.map(|part| (part.to_owned(), ValueType::Text)));
         variables.names.insert("workflow".to_owned(), workflow);
+        let parts = ["path", "branch", "base", "root"];
+        let tree = ValueType::object(parts.map(|part| (part.to_owned(), ValueType::Text)));
+        variables.names.insert("tree".to_owned(), tree);
         variables
     }
 

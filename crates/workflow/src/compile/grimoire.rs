@@ -54,6 +54,8 @@ pub(crate) fn grimoire(
         description: written.description,
         trigger: trigger(&written.trigger)?,
         inputs,
+        isolation: written.defaults.isolation.unwrap_or_default(),
+        run_tree: false,
         steps,
         definition,
     })
@@ -99,6 +101,10 @@ fn compile_step(
         needs_approval: step.needs_approval,
         approval_timeout: step.approval_timeout.map(Into::into),
         unconfined: known.unconfined && must_be_confined(step, defaults, &action),
+        isolation: step.isolation,
+        land: step.land,
+        on_conflict: step.on_conflict,
+        commit: template(step.commit.as_ref())?,
         action,
         places: BTreeMap::new(),
     })

@@ -10,7 +10,7 @@ use super::{CompileError, exit_codes, size};
 use crate::check::PositionFinder;
 use crate::definition::stages::{StageDefinition, StageWorkflow, TaskDefinition};
 use crate::plan::{
-    AgentSpec, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction, WorkflowPlan,
+    AgentSpec, Isolation, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction, WorkflowPlan,
 };
 use crate::template::TextTemplate;
 
@@ -34,6 +34,8 @@ pub(crate) fn stages(
         description: String::new(),
         trigger: PlanTrigger::Manual,
         inputs: Vec::new(),
+        isolation: Isolation::Shared,
+        run_tree: false,
         steps,
         definition,
     })
@@ -66,6 +68,10 @@ fn compile_stage(
         needs_approval: false,
         approval_timeout: None,
         unconfined: false,
+        isolation: None,
+        land: None,
+        on_conflict: None,
+        commit: None,
         action,
         places: found,
     })
@@ -94,6 +100,7 @@ fn compile_task(task: TaskDefinition) -> Result<StageTask, CompileError> {
         agent,
         cwd: task.cwd.map(verbatim),
         env: task.env.into_iter().map(|(name, value)| (name, verbatim(value))).collect(),
+        isolation: task.isolation,
         domain: task.domain,
         timeout: task.timeout.map(Into::into),
         on_lost: task.on_lost,

@@ -28,6 +28,7 @@ impl DecisionDraft {
             base_dir: creation.base_dir,
             auto: creation.auto,
             cause: creation.cause,
+            repository: creation.repository,
             at: self.now,
         })));
     }
@@ -158,7 +159,7 @@ impl DecisionDraft {
                 InterventionChoice::Approve | InterventionChoice::ApproveAlways,
             ) => {
                 let output = StepOutput::Value(Value::Bool(true));
-                self.step_completed(output, format!("approved{by}"));
+                self.complete_step(output, format!("approved{by}"));
             }
             (_, InterventionChoice::Skip) => {
                 let (step, at, reason) = (step.name.clone(), self.now, format!("skipped{by}"));
@@ -183,6 +184,10 @@ impl DecisionDraft {
                 self.record(SessionEvent::LoopJudged { index, round, attempt, verdict, reason });
             }
             (InterventionKind::PartialFailure, InterventionChoice::Proceed) => self.complete_many(),
+            (InterventionKind::MergeConflict, InterventionChoice::Resolve) => match self.conflicting() {
+                Some(task) => self.start_resolution(&task),
+                None => self.step_failed(format!("nobody can resolve it{by}"), false),
+            },
             (_, InterventionChoice::Abort) => {
                 let error = match state.tasks.last().and_then(|task| task.error.as_deref()) {
                     Some(error) => format!("aborted{by}: {error}"),

@@ -13,11 +13,12 @@ use crate::state::{TaskPhase, TaskRun};
 impl DecisionDraft {
     /// Starts what there is room for; when all have ended, the step does.
     pub(super) fn settle_many(&mut self) {
-        let Some((_, step, state)) = self.current() else { return };
+        let Some(run) = self.run() else { return };
+        let Some((_, step, state)) = run.current() else { return };
         let (total, room, fan_out) = match &step.action {
             StepAction::ParallelAgents { max_concurrent, .. } => (
                 state.items.as_ref().map_or(0, |items| items.len()),
-                (*max_concurrent).max(1),
+                run.room(step, *max_concurrent),
                 true,
             ),
             StepAction::Stage { tasks } => (tasks.len(), u32::MAX, false),
@@ -30,8 +31,19 @@ impl DecisionDraft {
             && state.live < room
             && state.tasks.len() < total
         {
-            let next = state.tasks.len() as u32;
-            self.start(if fan_out { TaskRole::Item(next) } else { TaskRole::Stage(next) });
+            let begun = state.tasks.len();
+            let role = |place: usize| {
+                let place = place as u32;
+                if fan_out { TaskRole::Item(place) } else { TaskRole::Stage(place) }
+            };
+            // The trees of all that there is room for are asked for; the first one starts.
+            let room = begun.saturating_add((room - state.live) as usize).min(total);
+            let ready: Vec<bool> =
+                (begun..room).map(|place| self.tree_is_ready(role(place))).collect();
+            if ready.first() != Some(&true) {
+                break;
+            }
+            self.start(role(begun));
         }
         if self.events.len() == before && self.all_ended(total) {
             self.end_many();
@@ -98,7 +110,7 @@ impl DecisionDraft {
             StepAction::ParallelAgents { .. } => StepOutput::Results,
             _ => StepOutput::Value(Value::Null),
         };
-        self.step_completed(output, summary);
+        self.complete_step(output, summary);
     }
 }
 

@@ -82,13 +82,13 @@ impl DecisionDraft {
         let Some((_, _, state)) = self.current() else { return };
         let worked = |task: &&TaskRun| matches!(task.role, TaskRole::Round(_));
         let Some(task) = state.tasks.iter().rev().find(worked) else {
-            return self.step_completed(StepOutput::Value(Value::Null), String::new());
+            return self.complete_step(StepOutput::Value(Value::Null), String::new());
         };
         let summary = match &task.phase {
             TaskPhase::Done { value, .. } => summary(value),
             _ => String::new(),
         };
-        self.step_completed(StepOutput::Task(task.id.clone()), summary);
+        self.complete_step(StepOutput::Task(task.id.clone()), summary);
     }
 
     /// A person grants more rounds: as many as the text says, or as many as there were at first.

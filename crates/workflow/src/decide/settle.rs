@@ -34,14 +34,20 @@ impl DecisionDraft {
 
     fn go_on(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else {
-            if run.phase == RunPhase::Running {
+        let Some((_, _, state)) = run.current() else {
+            if run.phase == RunPhase::Running && self.settle_trees() {
                 self.record(SessionEvent::WorkflowCompleted { at: self.now });
             }
             return;
         };
+        if state.progress == StepProgress::Running && self.ask_about_tree() {
+            return;
+        }
+        let Some(run) = self.run() else { return };
+        let Some((_, step, state)) = run.current() else { return };
         match &state.progress {
             StepProgress::Waiting => self.begin_step(),
+            StepProgress::Running if state.landing.is_some() => self.settle_landing(),
             StepProgress::Running => match &step.action {
                 StepAction::Agent { .. } | StepAction::Script { .. } => self.settle_single(),
                 StepAction::Gate { .. } => self.settle_gate(),
@@ -88,7 +94,7 @@ impl DecisionDraft {
         let RunPhase::Stopping { end, by, why } = run.phase.clone() else { return };
         let live = run.current().is_some_and(|(_, _, state)| state.live > 0);
         let kept = end == StoppingEnd::Cancelled && !run.kept.is_empty();
-        if (live || kept) && self.holds(DecisionRule::DrainFirst) {
+        if (live || kept || run.trees_are_busy()) && self.holds(DecisionRule::DrainFirst) {
             return;
         }
         let at = self.now;

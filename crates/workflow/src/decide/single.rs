@@ -15,7 +15,7 @@ impl DecisionDraft {
         match &task.phase {
             TaskPhase::Done { value, .. } => {
                 let summary = summary(value);
-                self.step_completed(StepOutput::Task(task.id.clone()), summary);
+                self.complete_step(StepOutput::Task(task.id.clone()), summary);
             }
             TaskPhase::Failed { .. } => {
                 let (error, kind) = (reason(task), failure(task, InterventionKind::FailedStep));

@@ -177,6 +177,9 @@ struct JobDraft {
 impl DecisionDraft {
     /// Starts the next attempt of a task. What it is given may not exist; then the step fails.
     pub(super) fn start(&mut self, role: TaskRole) {
+        if !self.tree_is_ready(role) {
+            return;
+        }
         let Some(run) = self.run() else { return };
         let Some((_, step, state)) = run.current() else { return };
         match started(run, step, state, role) {
@@ -198,9 +201,15 @@ fn started(
     let before = state.task(place(role));
     let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
     let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
-    let names = TaskVariables { run, local: local(step, state, role) };
+    let names = TaskVariables { run, local: local(run, step, state, role) };
     let task = task_id(step, role)?;
-    let given = job_draft(&names, step, state, role)?;
+    let mut given = job_draft(&names, step, state, role)?;
+    let tree = run.tree_of(step, role);
+    let resolution = tree.as_ref().and_then(|tree| super::trees::resolution_prompt(run, tree));
+    if let (Some(prompt), JobWork::Agent(work)) = (resolution, &mut given.work) {
+        work.prompt = Some(prompt);
+        given.inputs.clear();
+    }
     let spec = JobSpec {
         job: JobId {
             session: run.session().clone(),
@@ -209,6 +218,7 @@ fn started(
         step: step.name.clone(),
         name: given.name.unwrap_or_else(|| task.to_string()),
         work: given.work,
+        tree: tree.and_then(|tree| run.job_tree(&tree)).map(Box::new),
         cwd: given.cwd,
         env: given.env,
         timeout: given.timeout,
@@ -239,9 +249,15 @@ fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {
 }
 
 /// The names that only this task knows.
-fn local(step: &PlanStep, state: &StepRun, role: TaskRole) -> Vec<Local> {
+pub(super) fn local(
+    run: &WorkflowRun,
+    step: &PlanStep,
+    state: &StepRun,
+    role: TaskRole,
+) -> Vec<Local> {
     let name = |name: &str, value: Value| (name.to_owned(), Arc::new(value));
-    match (role, &step.action) {
+    let tree = run.tree_of(step, role).and_then(|tree| run.job_tree(&tree));
+    let mut names = match (role, &step.action) {
         (TaskRole::Item(index), StepAction::ParallelAgents { item, .. }) => {
             let element = state.items.as_ref().and_then(|items| items.get(index as usize));
             vec![name(item, element.cloned().unwrap_or_default()), name("index", json!(index))]
@@ -263,7 +279,15 @@ fn local(step: &PlanStep, state: &StepRun, role: TaskRole) -> Vec<Local> {
             ]
         }
         _ => Vec::new(),
-    }
+    };
+    let shared = || {
+        let folder = run.identity.base_dir.clone().unwrap_or_default();
+        (folder.clone(), String::new(), String::new(), folder)
+    };
+    let (path, branch, base, root) = tree
+        .map_or_else(shared, |tree| (tree.path, tree.branch, tree.base, tree.root));
+    names.push(name("tree", json!({"path": path, "branch": branch, "base": base, "root": root})));
+    names
 }
 
 fn job_draft(

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     OnLostName, confine, domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger,
 };
-use crate::plan::{InputType, OnFailure, OnLimit, OnLost};
+use crate::plan::{InputType, Isolation, LandMode, OnConflict, OnFailure, OnLimit, OnLost};
 
 /// A grimoire: a workflow of named steps that run one after another.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -105,6 +105,9 @@ pub struct StepDefaults {
     pub timeout: Option<HumanDuration>,
     /// How often a failed attempt is repeated.
     pub retry: Option<RetryDefinition>,
+    /// Where tasks work: `shared`, `run`, `task` or `auto`. Without it they share the run's base
+    /// directory.
+    pub isolation: Option<Isolation>,
     /// The folder to work in; relative ones start at the run's base directory.
     pub cwd: Option<String>,
     /// What is added to the environment of each job.
@@ -153,6 +156,18 @@ pub struct StepDefinition {
     pub retry: Option<RetryDefinition>,
     /// The folder to work in; relative ones start at the run's base directory.
     pub cwd: Option<String>,
+    /// Where its tasks work: `shared` (in the run's base directory), `run` (in the run's git
+    /// worktree), `task` (each in a worktree of its own), or `auto`: agents of a fan-out that write
+    /// have a worktree each, and the run has one too then.
+    pub isolation: Option<Isolation>,
+    /// What becomes of the worktrees of its tasks: `in-order` lands them on the run's worktree in
+    /// the order of the tasks (the default), `ask` asks a person first, `none` leaves them.
+    pub land: Option<LandMode>,
+    /// What happens when one cannot be landed because both sides changed the same: `block` asks a
+    /// person (the default), `agent` lets its agent resolve it, `skip` goes on without it.
+    pub on_conflict: Option<OnConflict>,
+    /// The message of the commit with what an agent left uncommitted in its worktree.
+    pub commit: Option<String>,
     /// What is added to the environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{OnLostName, domain, exit_codes, id, size};
-use crate::plan::OnLost;
+use crate::plan::{Isolation, OnLost};
 
 /// A stage workflow: stages that run one after another, each with tasks that run side by side.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -93,6 +93,9 @@ pub struct TaskDefinition {
     #[schemars(schema_with = "domain")]
     #[serde(default)]
     pub domain: Option<String>,
+    /// Where it works: `shared` (in the base directory, the default), `run` (in the run's git
+    /// worktree) or `task` (in a worktree of its own, which is landed on the run's).
+    pub isolation: Option<Isolation>,
     /// How long it may take, such as `30m`.
     pub timeout: Option<HumanDuration>,
     /// What happens when its process is gone and nothing recorded how it ended, as after a power

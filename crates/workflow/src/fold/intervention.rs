@@ -148,6 +148,10 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
             step.progress = StepProgress::Blocked { intervention: number };
         }
     }
+    let job = attempt_of(&pending).filter(|_| intervention.kind == InterventionKind::EndedTurn);
+    if let Some(spec) = job.and_then(|job| Some(run.live(&job)?.spec.clone())) {
+        super::tree::leave(run, &spec, false);
+    }
     run.interventions.insert(number, Arc::new(pending));
 }
 
@@ -216,6 +220,9 @@ fn decide_step(
     decision: &InterventionDecision,
 ) {
     if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
+        return;
+    }
+    if super::tree::decide(run, intervention, decision) {
         return;
     }
     if matches!(decision.choice, InterventionChoice::Retry | InterventionChoice::RetryFailed) {

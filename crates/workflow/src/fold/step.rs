@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use coven_model::event::{LoopVerdict, SessionEvent, StepOutput, TaskRole};
-use coven_model::{Timestamp, TokenUsage};
+use coven_model::{Timestamp, TokenUsage, TreeId};
 use serde_json::{Map, Value, json};
 
 use crate::plan::StepAction;
-use crate::state::{RoundVerdict, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
+use crate::state::{LandingPhase, RoundVerdict, StepLanding, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 
 pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     let cursor = run.cursor;
@@ -27,8 +27,19 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         }
         SessionEvent::StepCompleted { index, output, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
-            let (output, exit_code) = read(step, output);
+            let (output, exit_code) = read(run, step, output);
             finish_step(run, StepProgress::Completed { output, exit_code }, *at);
+        }
+        SessionEvent::StepLanding { index, summary, output, .. } if *index == cursor => {
+            if let Some(step) = run.current_mut() {
+                step.progress = StepProgress::Running;
+                step.landing = Some(StepLanding {
+                    summary: summary.clone(),
+                    output: output.clone(),
+                    approved: false,
+                    denied: None,
+                });
+            }
         }
         SessionEvent::StepFailed { index, error, continues, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
@@ -83,10 +94,10 @@ fn finish_step(run: &mut WorkflowRun, progress: StepProgress, at: Timestamp) {
 }
 
 /// The output that a fact points to, and the exit code of the one command there was.
-fn read(step: &StepRun, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
+fn read(run: &WorkflowRun, step: &StepRun, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
     match output {
         StepOutput::Value(value) => (Arc::new(value.clone()), None),
-        StepOutput::Results => (Arc::new(results(step)), None),
+        StepOutput::Results => (Arc::new(results(run, step)), None),
         StepOutput::Task(id) => {
             let mut newest = step.tasks.iter().rev();
             match newest.find(|task| task.id == *id).map(|task| &task.phase) {
@@ -98,7 +109,8 @@ fn read(step: &StepRun, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
 }
 
 /// What became of each item, in the order of the items.
-fn results(step: &StepRun) -> Value {
+fn results(run: &WorkflowRun, step: &StepRun) -> Value {
+    let plan = run.current().map(|(_, plan, _)| plan);
     let items = step.items.as_deref().map(Vec::as_slice).unwrap_or_default();
     let result = |(index, item): (usize, &Value)| {
         let task = step.task(index);
@@ -112,6 +124,15 @@ fn results(step: &StepRun) -> Value {
             let error = task.and_then(|task| task.error.as_deref()).unwrap_or("it did not run");
             result.insert("ok".to_owned(), json!(false));
             result.insert("error".to_owned(), json!(error));
+        }
+        let tree = plan.and_then(|plan| run.tree_of(plan, TaskRole::Item(index as u32)));
+        let tree = tree.filter(|tree| *tree != TreeId::Run);
+        if let Some(tree) = tree.and_then(|tree| run.tree(&tree)) {
+            result.insert("branch".to_owned(), json!(tree.branch));
+            result.insert("commit".to_owned(), json!(tree.head));
+            result.insert("changed".to_owned(), json!(tree.changed));
+            let landed = matches!(tree.landing, LandingPhase::Landed { .. });
+            result.insert("landed".to_owned(), json!(landed));
         }
         Value::Object(result)
     };

@@ -75,6 +75,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
     if run.identity.locate(id) != Some((run.cursor as usize, place)) {
         return;
     }
+    super::tree::enter(run, &started.spec);
     let Some(step) = run.current_mut() else { return };
     let phase =
         TaskPhase::Live(Box::new(LiveJob::new(started.spec.clone(), started.inputs.clone())));
@@ -121,6 +122,9 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
         _ => None,
     };
     let kept = outcome.ending == ProcessEnding::Alive;
+    if let Some(spec) = run.live(&ended.job).map(|live| live.spec.clone()) {
+        super::tree::leave(run, &spec, ended.status == TaskStatus::Done);
+    }
     change_task(run, &ended.job, |task| {
         let used = task.live().map(|live| live.usage).unwrap_or_default();
         task.usage = task.usage.plus(final_usage(outcome, used));

@@ -1,7 +1,7 @@
 //! The small plans that the checker walks through, one for each kind of step.
 
 use super::ProcessEnd;
-use crate::plan::{OnFailure, OnLimit, WorkflowPlan};
+use crate::plan::{Isolation, OnFailure, OnLimit, WorkflowPlan};
 use crate::testing::*;
 
 /// A plan and what may happen to it.
@@ -22,6 +22,9 @@ pub(super) struct ModelScenario {
     pub(super) questions: u64,
     /// How often a text may fail to arrive.
     pub(super) failures: u8,
+    /// How often landing may meet a conflict, and an order about a tree may fail.
+    pub(super) conflicts: u8,
+    pub(super) tree_failures: u8,
     /// No attempts beyond this, and no interventions beyond this.
     pub(super) attempts: u32,
     pub(super) interventions: u64,
@@ -39,6 +42,8 @@ impl ModelScenario {
             again: false,
             questions: 0,
             failures: 0,
+            conflicts: 0,
+            tree_failures: 0,
             attempts: 2,
             interventions: 1,
         }
@@ -148,13 +153,39 @@ pub(super) fn kept_agent() -> ModelScenario {
     ModelScenario { ends: vec![ProcessEnd::Good], ..ModelScenario::new("kept", steps) }
 }
 
+/// Two items, each in a tree of its own, which are landed.
+pub(super) fn trees() -> ModelScenario {
+    let mut steps = vec![parallel("build", "${input.items}", "${item}", 2)];
+    steps[0].isolation = Some(Isolation::Auto);
+    ModelScenario {
+        ends: vec![ProcessEnd::Good],
+        cancel: false,
+        conflicts: 1,
+        ..ModelScenario::new("trees", steps)
+    }
+}
+
+/// One item in a tree, which cannot always be made, committed or landed, after a step in the tree of
+/// the run.
+pub(super) fn failing_trees() -> ModelScenario {
+    let mut steps = vec![agent_step("plan", "x"), parallel("build", "${input.items}", "${item}", 1)];
+    steps[1].isolation = Some(Isolation::Auto);
+    steps[0].isolation = Some(Isolation::Auto);
+    ModelScenario {
+        input: serde_json::json!({"items": [1]}),
+        ends: vec![ProcessEnd::Good],
+        tree_failures: 1,
+        ..ModelScenario::new("failing trees", steps)
+    }
+}
+
 /// The same larger, for patient people.
 pub(super) fn larger() -> Vec<ModelScenario> {
     let mut scenes = all();
     for scene in &mut scenes {
         scene.cancel = true;
         // Talking is large as it is.
-        if !matches!(scene.name, "loop" | "wide" | "talk" | "kept" | "stages") {
+        if !matches!(scene.name, "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees") {
             scene.attempts += 1;
             scene.interventions += 1;
             scene.ends.extend((scene.name != "retried").then_some(ProcessEnd::Lost));
@@ -177,5 +208,7 @@ pub(super) fn all() -> Vec<ModelScenario> {
         stages(),
         interactive_agent(),
         kept_agent(),
+        trees(),
+        failing_trees(),
     ]
 }

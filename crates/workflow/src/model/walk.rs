@@ -7,6 +7,7 @@ use stateright::Model;
 use super::scenes::ModelScenario;
 use super::world::{AgentDisplay, ModelProcess, NOW, WorldState};
 use super::{DisabledParts, ModelStep, OrderInFlight, ProcessEnd, ReportInFlight};
+use crate::command::TreeOrder;
 use crate::decide::decide;
 use crate::input::SessionInput;
 use crate::testing;
@@ -52,6 +53,15 @@ impl Model for SessionModel {
                 }
                 _ => None,
             }));
+        }
+        for order in &world.orders {
+            let OrderInFlight::Tree(order) = order else { continue };
+            if world.trees.failures > 0 {
+                actions.push(ModelStep::TreeFails(order.clone()));
+            }
+            if let (TreeOrder::Land { tree }, 1..) = (order, world.trees.conflicts) {
+                actions.push(ModelStep::Conflicts(tree.clone()));
+            }
         }
         for report in &world.reports {
             let ways = Self::ways(world, || WorldState::input(report));
@@ -112,6 +122,7 @@ impl Model for SessionModel {
             ModelStep::Order(order) => next.carry_out(&order, broken),
             ModelStep::Report(report, cut) => {
                 let (input, now) = WorldState::input(&report);
+                next.forget_report(&report);
                 next.decide_on(input, now, cut, broken);
             }
             ModelStep::Fails(job, number, attempt) => {
@@ -120,6 +131,8 @@ impl Model for SessionModel {
                 next.orders.remove(&OrderInFlight::Send(job.clone(), number, attempt));
                 next.reports.insert(ReportInFlight::Undelivered(job, number, attempt));
             }
+            ModelStep::TreeFails(order) => next.fail_tree(&order),
+            ModelStep::Conflicts(tree) => next.conflict(&tree),
             ModelStep::Ends(job, end) => {
                 next.processes.insert(job.clone(), ModelProcess::Ended(end));
                 next.reports.insert(ReportInFlight::Ended(job, end));

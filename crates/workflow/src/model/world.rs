@@ -8,6 +8,7 @@ use coven_model::{
 };
 
 use super::scenes::ModelScenario;
+use super::trees::TreeWorld;
 use super::{
     DisabledParts, OrderInFlight, ProcessEnd, ReportInFlight, SafetyMechanism, is_forever,
 };
@@ -88,6 +89,7 @@ pub(super) struct WorldState {
     pub(super) interrupted: bool,
     /// Whether it was ever blocked.
     pub(super) was_blocked: bool,
+    pub(super) trees: TreeWorld,
 }
 
 impl WorldState {
@@ -120,6 +122,7 @@ impl WorldState {
             fulfilled: 0,
             interrupted: false,
             was_blocked: false,
+            trees: TreeWorld::new(about.conflicts, about.tree_failures),
         };
         for input in [testing::creation(about.plan.clone(), &about.input), SessionInput::Begin] {
             world.decide_on(input, NOW, None, broken);
@@ -177,6 +180,7 @@ impl WorldState {
                     self.reports.insert(ReportInFlight::Fired(timer.clone()));
                     continue;
                 }
+                Command::Tree(order) => OrderInFlight::Tree(order.clone()),
                 Command::Expire { intervention, .. } => {
                     let number = self.run().number(intervention).unwrap();
                     self.reports.insert(ReportInFlight::Expired(number));
@@ -215,6 +219,7 @@ impl WorldState {
 
     /// Remembers what was written down.
     fn note(&mut self, event: &SessionEvent) {
+        self.note_tree(event);
         let ending = self
             .run_phase()
             .is_some_and(|phase| !matches!(phase, RunPhase::Created | RunPhase::Running));
@@ -293,6 +298,7 @@ impl WorldState {
                         texts: 0,
                         taken: 0,
                     };
+                    self.enter_tree(job);
                     self.processes.insert(job.clone(), process);
                     *self.runs.entry(job.clone()).or_default() += 1;
                     self.reports.insert(ReportInFlight::Started(job.clone()));
@@ -313,6 +319,7 @@ impl WorldState {
                 };
                 self.reports.insert(ReportInFlight::Ended(job.clone(), end));
             }
+            OrderInFlight::Tree(order) => self.carry_out_tree(order),
             OrderInFlight::Answer(job, number) => {
                 if let Some(ModelProcess::Runs { mood, seen, .. }) = self.processes.get_mut(job) {
                     // An answer is given only to what it was given for.
@@ -372,6 +379,7 @@ impl WorldState {
             ReportInFlight::Again(run) => {
                 SessionInput::Retry { run: *run, by: "she".to_owned(), why: String::new() }
             }
+            ReportInFlight::Tree(told) => told.input(),
             ReportInFlight::Cancel => {
                 SessionInput::Cancel { by: "she".to_owned(), why: String::new() }
             }
@@ -383,7 +391,7 @@ impl WorldState {
     /// whatever waits is decided.
     pub(super) fn can_end(&self) -> bool {
         let mut world = self.clone();
-        for _ in 0..12 {
+        for _ in 0..24 {
             if world.run().is_over() {
                 return true;
             }

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use coven_model::event::{SessionCause, SessionCreated};
-use coven_model::{AutoAnswer, SessionId, TaskId, Timestamp};
+use coven_model::{AutoAnswer, RepositoryRecord, SessionId, TaskId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,6 +32,9 @@ pub struct RunIdentity {
     /// The event that started it, if its grimoire's trigger did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<SessionCause>,
+    /// The repository in whose trees it works, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<Box<RepositoryRecord>>,
     pub created_at: Timestamp,
     #[serde(skip)]
     index: PlanIndex,
@@ -77,6 +80,7 @@ impl RunIdentity {
             base_dir: created.base_dir.clone(),
             auto: created.auto,
             cause: created.cause.clone(),
+            repository: created.repository.clone(),
             created_at: created.at,
             plan,
         })
@@ -140,6 +144,7 @@ impl PartialEq for RunIdentity {
             && self.base_dir == other.base_dir
             && self.auto == other.auto
             && self.cause == other.cause
+            && self.repository == other.repository
             && self.plan == other.plan
     }
 }

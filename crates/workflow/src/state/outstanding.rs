@@ -32,6 +32,7 @@ impl State {
         }
         commands.extend(run.interventions.values().filter_map(|pending| pending.expire()));
         commands.extend(run.stops_for_kept());
+        commands.extend(run.tree_orders().into_iter().map(Command::Tree));
         commands
     }
 

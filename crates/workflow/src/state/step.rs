@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use coven_model::event::{InterventionDecision, LoopVerdict, TaskRole};
+use coven_model::event::{InterventionDecision, LoopVerdict, StepOutput, TaskRole};
 use coven_model::{InterventionKind, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -36,8 +36,23 @@ pub struct StepRun {
     pub ready: BTreeSet<u32>,
     /// The tasks that are to be started again later.
     pub delayed: BTreeMap<u32, Timestamp>,
+    /// Its work is done, and the trees of its tasks are being landed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landing: Option<StepLanding>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
+}
+
+/// What a step will have as its result once its trees are landed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepLanding {
+    pub summary: String,
+    pub output: StepOutput,
+    /// Whether a person let them be landed.
+    pub approved: bool,
+    /// Who said that they are not to be landed.
+    pub denied: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -107,6 +122,7 @@ impl Default for StepRun {
             failed: 0,
             ready: BTreeSet::new(),
             delayed: BTreeMap::new(),
+            landing: None,
             started_at: None,
             ended_at: None,
         }

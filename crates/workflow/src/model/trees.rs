@@ -1,0 +1,249 @@
+//! The trees of a world: what git has, what was done in each, and what the run said about it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coven_model::event::{SessionEvent, TreeCheckpoint, TreeLanded, TreeReady};
+use coven_model::{AttemptId, Timestamp, TreeId, TreeWork};
+
+use super::world::WorldState;
+use super::{OrderInFlight, ReportInFlight};
+use crate::command::TreeOrder;
+use crate::input::{SessionInput, TreeReport};
+use crate::state::{TreePhase, TreeRun, WorkflowRun};
+
+/// What git has, and what must never have happened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct TreeWorld {
+    made: BTreeSet<TreeId>,
+    /// How often something worked in a tree.
+    worked: BTreeMap<TreeId, u8>,
+    /// How much of that was landed.
+    landed: BTreeMap<TreeId, u8>,
+    committed: BTreeMap<TreeId, u8>,
+    /// How often each state of a tree was said to be landed.
+    said_landed: BTreeMap<(TreeId, String), u8>,
+    /// How often landing may meet a conflict, and an order may fail.
+    pub(super) conflicts: u8,
+    pub(super) failures: u8,
+    /// A task worked in a tree that is not there.
+    pub(super) homeless: bool,
+    /// A step was over before its trees were landed.
+    pub(super) unlanded: bool,
+    /// A tree was landed before one of an earlier task.
+    pub(super) out_of_order: bool,
+    /// A tree was asked for before all that was done in the tree of the run was committed.
+    pub(super) stale: bool,
+    /// A tree was to be removed though what was done in it is nowhere else.
+    pub(super) lost: bool,
+}
+
+impl TreeWorld {
+    pub(super) fn new(conflicts: u8, failures: u8) -> Self {
+        Self { conflicts, failures, ..Self::default() }
+    }
+}
+
+/// What is told of a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum ToldOfTree {
+    Ready(TreeId),
+    Failed(TreeId, TreeWorkName),
+    /// After which attempt, which number, how much was done, and whether it was committed.
+    Checkpointed(TreeId, Option<AttemptId>, u32, u8, bool),
+    Landed(TreeId, u8),
+    Conflicted(TreeId),
+    Removed(TreeId),
+}
+
+/// [`TreeWork`] with an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum TreeWorkName {
+    Make,
+    Checkpoint,
+    Commit,
+    Land,
+    Remove,
+}
+
+impl TreeWorkName {
+    fn of(order: &TreeOrder) -> Self {
+        match order {
+            TreeOrder::Make(_) => Self::Make,
+            TreeOrder::Checkpoint { .. } => Self::Checkpoint,
+            TreeOrder::Commit { .. } => Self::Commit,
+            TreeOrder::Land { .. } => Self::Land,
+            TreeOrder::Remove { .. } => Self::Remove,
+        }
+    }
+
+    fn work(self) -> TreeWork {
+        match self {
+            Self::Make => TreeWork::Make,
+            Self::Checkpoint => TreeWork::Checkpoint,
+            Self::Commit => TreeWork::Commit,
+            Self::Land => TreeWork::Land,
+            Self::Remove => TreeWork::Remove,
+        }
+    }
+}
+
+/// The tip of a branch after so much was done in its tree.
+fn tip(tree: &TreeId, worked: u8) -> String {
+    if worked == 0 { "base".to_owned() } else { format!("{tree} {worked}") }
+}
+
+impl WorldState {
+    /// A process starts where its job says.
+    pub(super) fn enter_tree(&mut self, job: &AttemptId) {
+        let spec = self.state.run().and_then(|run| run.live(job)).map(|live| live.spec.clone());
+        if let Some(own) = spec.as_ref().and_then(|spec| spec.tree.as_ref()) {
+            self.trees.homeless |= !self.trees.made.contains(&own.tree);
+            *self.trees.worked.entry(own.tree.clone()).or_default() += 1;
+        }
+    }
+
+    /// What is told of trees is told once, or there would be too much to walk through; after a crash
+    /// it is told again. That something was landed may come twice.
+    pub(super) fn forget_report(&mut self, report: &ReportInFlight) {
+        if let ReportInFlight::Tree(told) = report
+            && !matches!(told, ToldOfTree::Landed(..))
+        {
+            self.reports.remove(report);
+        }
+    }
+
+    pub(super) fn carry_out_tree(&mut self, order: &TreeOrder) {
+        self.orders.remove(&OrderInFlight::Tree(order.clone()));
+        let trees = &mut self.trees;
+        let tree = order.tree().clone();
+        let worked = trees.worked.get(&tree).copied().unwrap_or_default();
+        let landed = trees.landed.get(&tree).copied().unwrap_or_default();
+        let told = match order {
+            TreeOrder::Make(_) => {
+                trees.made.insert(tree.clone());
+                ToldOfTree::Ready(tree)
+            }
+            // A tree that is gone says nothing.
+            _ if !trees.made.contains(&tree) => ToldOfTree::Removed(tree),
+            TreeOrder::Checkpoint { job, number, .. } => {
+                ToldOfTree::Checkpointed(tree, Some(job.clone()), *number, worked, false)
+            }
+            TreeOrder::Commit { number, .. } => {
+                trees.committed.insert(tree.clone(), worked);
+                ToldOfTree::Checkpointed(tree, None, *number, worked, true)
+            }
+            TreeOrder::Land { .. } => {
+                trees.landed.insert(tree.clone(), worked);
+                ToldOfTree::Landed(tree, worked)
+            }
+            TreeOrder::Remove { .. } => {
+                trees.lost |= landed < worked;
+                trees.made.remove(&tree);
+                ToldOfTree::Removed(tree)
+            }
+        };
+        self.reports.insert(ReportInFlight::Tree(told));
+    }
+
+    /// An order about a tree that cannot be carried out; nothing is touched.
+    pub(super) fn fail_tree(&mut self, order: &TreeOrder) {
+        self.trees.failures -= 1;
+        self.orders.remove(&OrderInFlight::Tree(order.clone()));
+        let told = ToldOfTree::Failed(order.tree().clone(), TreeWorkName::of(order));
+        self.reports.insert(ReportInFlight::Tree(told));
+    }
+
+    /// Landing meets a conflict; nothing is touched.
+    pub(super) fn conflict(&mut self, tree: &TreeId) {
+        self.trees.conflicts -= 1;
+        self.orders.remove(&OrderInFlight::Tree(TreeOrder::Land { tree: tree.clone() }));
+        self.reports.insert(ReportInFlight::Tree(ToldOfTree::Conflicted(tree.clone())));
+    }
+
+    pub(super) fn note_tree(&mut self, event: &SessionEvent) {
+        match event {
+            SessionEvent::TreeLanded(landed) => {
+                let key = (landed.tree.clone(), landed.tip.clone());
+                *self.trees.said_landed.entry(key).or_default() += 1;
+                let before = self.run().landable().take_while(|tree| tree.tree != landed.tree);
+                let open = before.filter(|tree| !tree.is_settled()).count();
+                self.trees.out_of_order |= open > 0;
+            }
+            SessionEvent::TreeWanted(wanted) if wanted.tree != TreeId::Run => {
+                let done = |of: &BTreeMap<TreeId, u8>| of.get(&TreeId::Run).copied();
+                self.trees.stale |= done(&self.trees.committed) < done(&self.trees.worked);
+            }
+            SessionEvent::StepCompleted { .. } => {
+                let open = self.run().landable().any(|tree| !tree.is_settled());
+                self.trees.unlanded |= open;
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether every tree was said to be landed at most once as it was.
+    pub(super) fn lands_once(&self) -> bool {
+        self.trees.said_landed.values().all(|times| *times <= 1)
+    }
+
+    /// Whether every tree of a run that is completed is gone, or is said to stay.
+    pub(super) fn trees_are_settled(&self) -> bool {
+        let is_settled = |tree: &TreeRun| {
+            tree.phase == TreePhase::Removed || tree.kept.is_some()
+        };
+        let is_free = |run: &WorkflowRun| run.trees().all(is_settled);
+        self.run().status() != coven_model::WorkflowStatus::Completed || is_free(self.run())
+    }
+}
+
+impl ToldOfTree {
+    pub(super) fn input(&self) -> SessionInput {
+        let at = Timestamp::default();
+        let report = match self {
+            Self::Ready(tree) => TreeReport::Ready(TreeReady {
+                tree: tree.clone(),
+                head: tip(tree, 0),
+                included: 0,
+                ports: None,
+                notes: Vec::new(),
+                at,
+            }),
+            Self::Failed(tree, work) => TreeReport::Failed {
+                tree: tree.clone(),
+                work: work.work(),
+                error: "it does not work".to_owned(),
+            },
+            Self::Checkpointed(tree, job, number, worked, committed) => {
+                TreeReport::Checkpointed(TreeCheckpoint {
+                    tree: tree.clone(),
+                    job: job.clone(),
+                    number: *number,
+                    reference: format!("refs/coven/{number}"),
+                    commit: "checkpoint".to_owned(),
+                    files: u32::from(*worked),
+                    head: tip(tree, if *committed { *worked } else { 0 }),
+                    committed: *committed,
+                    missing: Vec::new(),
+                    at,
+                })
+            }
+            Self::Landed(tree, worked) => TreeReport::Landed(TreeLanded {
+                tree: tree.clone(),
+                onto: "coven/brisk-otter".to_owned(),
+                commit: format!("landed {tree} {worked}"),
+                tip: tip(tree, *worked),
+                by: None,
+                at,
+            }),
+            Self::Conflicted(tree) => TreeReport::Conflicted {
+                tree: tree.clone(),
+                onto: "coven/brisk-otter".to_owned(),
+                paths: vec!["a.txt".to_owned()],
+            },
+            Self::Removed(tree) => {
+                TreeReport::Removed { tree: tree.clone(), tip: "gone".to_owned() }
+            }
+        };
+        SessionInput::Tree(Box::new(report))
+    }
+}

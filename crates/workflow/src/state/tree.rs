@@ -1,0 +1,296 @@
+//! The trees of a run: which there are, what is to be done to each, and which one a task works in.
+//!
+//! What has to be done follows from the state alone, like all orders ([`WorkflowRun::tree_orders`]),
+//! so that a journal that was cut anywhere gives the same orders again.
+
+use coven_model::event::TaskRole;
+use coven_model::{AttemptId, JobTree, PortRange, TaskId, TreeId, TreeWork};
+use serde::Serialize;
+
+use super::{RunPhase, StepProgress, TaskPhase, WorkflowRun};
+use crate::command::TreeOrder;
+use crate::plan::{Isolation, LandMode, PlanStep, StepAction};
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeRun {
+    pub tree: TreeId,
+    /// The commit it was made from.
+    pub base: String,
+    pub branch: String,
+    pub path: String,
+    pub phase: TreePhase,
+    /// The tip of its branch, as far as it was told.
+    pub head: String,
+    pub ports: Option<PortRange>,
+    /// What could not be done to it.
+    pub problem: Option<TreeProblem>,
+    /// The attempt after which a checkpoint is to be made.
+    pub checkpoint_due: Option<AttemptId>,
+    /// How many checkpoints there are.
+    pub checkpoints: u32,
+    /// How many files differ from those it was made with, as of the last checkpoint.
+    pub changed: u32,
+    /// Whether something has worked in it since what was left was last committed.
+    pub uncommitted: bool,
+    pub landing: LandingPhase,
+    /// Why it stays where it is, if it does.
+    pub kept: Option<String>,
+    /// How often an agent was told to resolve a conflict.
+    pub resolutions: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TreePhase {
+    /// It was asked for.
+    Wanted,
+    /// It can be worked in.
+    Ready,
+    Removed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TreeProblem {
+    pub work: TreeWork,
+    pub error: String,
+}
+
+/// Whether what was done in a tree has been brought onto the branch it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "landing")]
+pub enum LandingPhase {
+    /// Not yet.
+    Open,
+    Landed {
+        /// The branch it was brought onto.
+        onto: String,
+        /// The tip of that branch afterwards.
+        commit: String,
+        /// The tip of the tree's branch that was landed.
+        tip: String,
+    },
+    /// Both sides changed the same.
+    Conflict { onto: String, paths: Vec<String> },
+}
+
+impl TreeRun {
+    /// Whether a task can work in it.
+    pub fn is_ready(&self) -> bool {
+        self.phase == TreePhase::Ready
+    }
+
+    /// Whether its branch and files are as they were when it was made, as far as it was told.
+    pub fn is_empty(&self) -> bool {
+        self.head == self.base && self.changed == 0 && !self.uncommitted
+    }
+}
+
+/// The folder and the branch of a task's tree, after those of its session.
+fn own_name(task: &TaskId) -> String {
+    // Two dots are no part of a branch, nor is an end that git keeps for its locks.
+    let name = task.as_str().replace("..", "-");
+    name.strip_suffix(".lock").map_or(name.clone(), |name| format!("{name}-lock"))
+}
+
+impl WorkflowRun {
+    pub fn tree(&self, tree: &TreeId) -> Option<&TreeRun> {
+        self.trees.get(tree).map(AsRef::as_ref)
+    }
+
+    /// All trees, that of the run first.
+    pub fn trees(&self) -> impl Iterator<Item = &TreeRun> {
+        self.trees.values().map(AsRef::as_ref)
+    }
+
+    /// The tree that a task works in, whether or not it was made.
+    pub fn tree_of(&self, step: &PlanStep, role: TaskRole) -> Option<TreeId> {
+        self.identity.repository.as_ref()?;
+        match self.identity.plan.isolation_of(step, role) {
+            Isolation::Task => {
+                let id = match (role, &step.action) {
+                    (TaskRole::Stage(place), StepAction::Stage { tasks }) => {
+                        return Some(TreeId::Task(tasks.get(place as usize)?.id.clone()));
+                    }
+                    (TaskRole::Item(index), _) => format!("{}.{index}", step.name),
+                    // An agent and its arbiter work in the same.
+                    _ => step.name.clone(),
+                };
+                TaskId::new(id).ok().map(TreeId::Task)
+            }
+            Isolation::Run => Some(TreeId::Run),
+            Isolation::Auto if self.identity.plan.has_run_tree() => Some(TreeId::Run),
+            Isolation::Auto | Isolation::Shared => None,
+        }
+    }
+
+    /// What a job is told about the tree it works in.
+    pub(crate) fn job_tree(&self, tree: &TreeId) -> Option<JobTree> {
+        let repository = self.identity.repository.as_ref()?;
+        let tree = self.tree(tree)?;
+        let base_dir = match repository.prefix.as_str() {
+            "" => tree.path.clone(),
+            prefix => format!("{}/{prefix}", tree.path),
+        };
+        Some(JobTree {
+            tree: tree.tree.clone(),
+            path: tree.path.clone(),
+            base_dir,
+            root: repository.root.clone(),
+            branch: tree.branch.clone(),
+            base: tree.base.clone(),
+            ports: tree.ports,
+        })
+    }
+
+    /// Where a tree lies and what its branch is called.
+    pub(crate) fn tree_place(&self, tree: &TreeId) -> Option<(String, String)> {
+        let repository = self.identity.repository.as_ref()?;
+        let (folder, branch) = match tree {
+            // No task has a name with such a letter.
+            TreeId::Run => ("@run".to_owned(), repository.branches.clone()),
+            TreeId::Task(task) => {
+                let name = own_name(task);
+                (name.clone(), format!("{}.{name}", repository.branches))
+            }
+        };
+        Some((format!("{}/{folder}", repository.trees), branch))
+    }
+
+    /// How many tasks of a step may work at the same time. Without trees, agents that write take
+    /// turns where the plan wants them apart.
+    pub(crate) fn room(&self, step: &PlanStep, most: u32) -> u32 {
+        let apart = self.identity.plan.isolation_of(step, TaskRole::Item(0)) == Isolation::Task;
+        if apart && self.identity.repository.is_none() { 1 } else { most.max(1) }
+    }
+
+    /// Everything that is to be done to trees now.
+    pub(crate) fn tree_orders(&self) -> Vec<TreeOrder> {
+        if self.trees.is_empty() || self.is_over() {
+            return Vec::new();
+        }
+        let mut orders = Vec::new();
+        for tree in self.trees().filter(|tree| tree.problem.is_none()) {
+            match tree.phase {
+                TreePhase::Wanted => orders.push(TreeOrder::Make(tree.tree.clone())),
+                TreePhase::Ready => {
+                    orders.extend(tree.checkpoint_due.clone().map(|job| TreeOrder::Checkpoint {
+                        tree: tree.tree.clone(),
+                        job,
+                        number: tree.checkpoints.saturating_add(1),
+                    }));
+                }
+                TreePhase::Removed => {}
+            }
+        }
+        if self.phase != RunPhase::Running {
+            return orders;
+        }
+        if self.commit_is_due()
+            && let Some(tree) = self.tree(&TreeId::Run)
+        {
+            let number = tree.checkpoints.saturating_add(1);
+            orders.push(TreeOrder::Commit { tree: TreeId::Run, number });
+        }
+        orders.extend(self.next_landing().map(|tree| TreeOrder::Land { tree: tree.tree.clone() }));
+        if self.current().is_none() && !self.trees_are_busy() && !self.commit_is_due() {
+            let removable = self.trees().filter(|tree| tree.is_removable());
+            orders.extend(removable.map(|tree| TreeOrder::Remove { tree: tree.tree.clone() }));
+        }
+        orders
+    }
+
+    /// Whether what was left in the tree of the run is to be committed now: because other trees
+    /// are made from it, or because the run is at its end.
+    pub(crate) fn commit_is_due(&self) -> bool {
+        let Some(tree) = self.tree(&TreeId::Run) else { return false };
+        let ready = tree.is_ready() && tree.checkpoint_due.is_none();
+        if !ready || !tree.uncommitted || tree.problem.is_some() {
+            return false;
+        }
+        match self.current() {
+            None => true,
+            Some((_, step, state)) => {
+                state.progress == StepProgress::Running
+                    && state.live == 0
+                    && self.wants_task_trees(step)
+            }
+        }
+    }
+
+    /// Whether tasks of the step have trees of their own.
+    pub(crate) fn wants_task_trees(&self, step: &PlanStep) -> bool {
+        let roles = match &step.action {
+            StepAction::Stage { tasks } => {
+                (0..tasks.len() as u32).map(TaskRole::Stage).collect::<Vec<_>>()
+            }
+            StepAction::ParallelAgents { .. } => vec![TaskRole::Item(0)],
+            _ => vec![TaskRole::Main],
+        };
+        let mut trees = roles.into_iter().filter_map(|role| self.tree_of(step, role));
+        trees.any(|tree| tree != TreeId::Run)
+    }
+
+    /// Whether something is under way that a run waits for before it ends.
+    pub(crate) fn trees_are_busy(&self) -> bool {
+        self.trees().filter(|tree| tree.problem.is_none()).any(|tree| {
+            tree.phase == TreePhase::Wanted || (tree.is_ready() && tree.checkpoint_due.is_some())
+        })
+    }
+
+    /// The trees of the current step that are to be landed, in the order of their tasks.
+    pub(crate) fn landable(&self) -> impl Iterator<Item = &TreeRun> {
+        let mut trees: Vec<&TreeRun> = Vec::new();
+        if let Some((_, step, state)) = self.current() {
+            for task in state.tasks.iter() {
+                let tree = self.tree_of(step, task.role).and_then(|tree| self.tree(&tree));
+                let Some(tree) = tree.filter(|tree| tree.tree != TreeId::Run) else { continue };
+                // One whose agent could not resolve it waits for a person.
+                let is_done = matches!(task.phase, TaskPhase::Done { .. })
+                    || matches!(tree.landing, LandingPhase::Conflict { .. });
+                if is_done && !trees.iter().any(|known| known.tree == tree.tree) {
+                    trees.push(tree);
+                }
+            }
+        }
+        trees.into_iter()
+    }
+
+    /// The next tree to be landed, if nothing stands before it.
+    fn next_landing(&self) -> Option<&TreeRun> {
+        let (_, step, state) = self.current()?;
+        let landing = state.landing.as_ref()?;
+        let is_let = match step.land.unwrap_or_default() {
+            LandMode::InOrder => true,
+            LandMode::Ask => landing.approved,
+            LandMode::None => false,
+        };
+        if state.progress != StepProgress::Running || state.live > 0 || !is_let {
+            return None;
+        }
+        let next = self.landable().find(|tree| !tree.is_settled())?;
+        let free = next.landing == LandingPhase::Open
+            && next.problem.is_none()
+            && next.is_ready()
+            && next.checkpoint_due.is_none();
+        free.then_some(next)
+    }
+}
+
+impl TreeRun {
+    /// Whether nothing more is to be done about landing it.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.kept.is_some() || matches!(self.landing, LandingPhase::Landed { .. })
+    }
+
+    /// Whether it may go at the end of the run: what is in it is elsewhere too, or there is
+    /// nothing in it.
+    pub(crate) fn is_removable(&self) -> bool {
+        let nothing_lost = match &self.landing {
+            LandingPhase::Landed { tip, .. } => *tip == self.head,
+            LandingPhase::Open => self.is_empty(),
+            LandingPhase::Conflict { .. } => false,
+        };
+        self.is_ready() && self.problem.is_none() && self.kept.is_none() && nothing_lost
+    }
+}
