@@ -1,0 +1,9 @@
+//! The crate against the real git, in repositories of its own: what it does, and what somebody who
+//! can write every file of a tree cannot make it do.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where it is wrong")]
+
+#[path = "git/fixture.rs"]
+mod fixture;
+#[path = "git/trees.rs"]
+mod trees;
