@@ -147,7 +147,7 @@ pub(crate) fn check_reference(reference: &str) -> Result<(), Error> {
         !part.is_empty()
             && !part.starts_with('.')
             && !part.ends_with('.')
-            && !std::path::Path::new(part).extension().is_some_and(|end| end == "lock")
+            && std::path::Path::new(part).extension().is_none_or(|end| end != "lock")
     };
     let fine = reference.starts_with("refs/")
         && reference.split('/').all(part_is_fine)

@@ -32,7 +32,7 @@ impl CommandLine {
     }
 
     pub(crate) fn cwd(mut self, cwd: &Path) -> Self {
-        self.cwd = cwd.to_owned();
+        cwd.clone_into(&mut self.cwd);
         self
     }
 

@@ -83,4 +83,11 @@ impl Error {
         words.contains("could not lock config file")
             || (words.contains(".lock'") && words.contains("File exists"))
     }
+
+    /// Whether git came upon a registration that another git was writing at that moment: every
+    /// `git worktree` reads them all, and finds a file that is empty yet.
+    pub(crate) fn is_half_written(&self) -> bool {
+        let Self::Failed { words, .. } = self else { return false };
+        words.contains("failed to read") && words.contains("/worktrees/")
+    }
 }

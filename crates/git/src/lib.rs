@@ -54,10 +54,14 @@ use self::run::{Finished, Input};
 
 /// How long a call may take unless the caller says otherwise: a checkout of a large repository on
 /// a slow disk takes a minute.
-const DEFAULT_DEADLINE: Duration = Duration::from_secs(300);
+const DEFAULT_DEADLINE: Duration = Duration::from_mins(5);
 
 /// How long to wait before a lock is tried again that another git holds.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long a registration of a work tree may be half written. One that stays so was damaged, and
+/// must not keep every call until its deadline.
+const HALF_WRITTEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What git and the user's hooks need from our environment. Everything else stays behind, above all
 /// the `GIT_*` variables, which would lead git elsewhere.
@@ -188,6 +192,7 @@ impl Git {
         self.read_with(line, Input::Nothing)
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "calls are built where they are made")]
     fn read_with(&self, line: CommandLine, input: Input) -> Result<Vec<u8>, Error> {
         let finished = self.finish(&line, input, None)?;
         Self::succeeded(&line, finished).map(|finished| finished.stdout)
@@ -203,6 +208,7 @@ impl Git {
     }
 
     /// Runs a call whose exit code 1 is an answer: `None`, where success is what it printed.
+    #[expect(clippy::needless_pass_by_value, reason = "calls are built where they are made")]
     fn answer(&self, line: CommandLine) -> Result<Option<Vec<u8>>, Error> {
         let finished = self.finish(&line, Input::Nothing, None)?;
         if finished.code == Some(1) {
@@ -228,13 +234,22 @@ impl Git {
         Ok(finished)
     }
 
-    /// Runs a call again and again while another git holds a lock that it needs, until the deadline;
-    /// then git's own words are the error.
+    /// Runs a call again and again while another git is in its way, until the deadline; then git's
+    /// own words are the error.
     fn with_lock_retries<T>(&self, mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
-        let deadline = Instant::now() + self.deadline;
+        let start = Instant::now();
+        let limit = |error: &Error| {
+            if error.is_lock_held() {
+                self.deadline
+            } else if error.is_half_written() {
+                HALF_WRITTEN_TIMEOUT.min(self.deadline)
+            } else {
+                Duration::ZERO
+            }
+        };
         loop {
             match call() {
-                Err(error) if error.is_lock_held() && Instant::now() < deadline => {
+                Err(error) if start.elapsed() < limit(&error) => {
                     // The end of a foreign lock file is no event that we could wait for portably.
                     std::thread::park_timeout(LOCK_RETRY_INTERVAL);
                 }

@@ -77,7 +77,7 @@ impl Mirror {
         if !path.join("HEAD").exists() {
             objects::make(git, path, repository)?;
         }
-        let excludes = user_excludes(git, repository)?;
+        let excludes = user_excludes(git, repository);
         let mirror = Self { git: git.clone(), path: path.to_owned(), excludes };
         mirror.configure(repository)?;
         Ok(mirror)
@@ -131,19 +131,19 @@ impl Mirror {
 
 /// What the user has git ignore everywhere: configured, or at the default place. Only what the user
 /// configured counts: a repository that names an ignore file could hide its files with it.
-fn user_excludes(git: &Git, repository: &Repository) -> Result<Option<PathBuf>, Error> {
+fn user_excludes(git: &Git, repository: &Repository) -> Option<PathBuf> {
     let get = ["config", "--global", "--includes", "--type=path", "--get", "core.excludesFile"];
     let line = git.personal(Path::new("/")).env("GIT_DIR", &repository.common_dir).args(get);
     // A user without a configuration file has none.
     if let Ok(Some(path)) = git.answer(line) {
-        return Ok(Some(path_line(&path)));
+        return Some(path_line(&path));
     }
     let variable = |name: &str| {
         let found = git.environment.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
     };
     let config = variable("XDG_CONFIG_HOME").or_else(|| Some(variable("HOME")?.join(".config")));
-    Ok(config.map(|config| config.join("git/ignore")))
+    config.map(|config| config.join("git/ignore"))
 }
 
 /// Writes a file under another name and puts it in its place, so that readers see all or nothing.

@@ -163,7 +163,7 @@ impl Git {
     /// Every work tree of a repository; the first is the main one.
     pub fn worktrees(&self, repository: &Repository) -> Result<Vec<Worktree>, Error> {
         let line = self.line_in(repository).args(["worktree", "list", "--porcelain", "-z"]);
-        let output = self.read(line)?;
+        let output = self.with_lock_retries(|| self.read(line.clone()))?;
         let mut trees: Vec<Worktree> = Vec::new();
         for field in fields(&output) {
             let mut parts = field.splitn(2, |byte| *byte == b' ');

@@ -3,7 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is wrong")]
 
+#[path = "git/attacks.rs"]
+mod attacks;
 #[path = "git/fixture.rs"]
 mod fixture;
+#[path = "git/landings.rs"]
+mod landings;
+#[path = "git/repositories.rs"]
+mod repositories;
 #[path = "git/trees.rs"]
 mod trees;

@@ -31,11 +31,13 @@ fn parts(key: &str) -> Option<(&str, Option<&str>, &str)> {
 fn neutral(key: &str) -> Option<&'static str> {
     let (section, subsection, name) = parts(key)?;
     Some(match (section, subsection.is_some(), name) {
-        ("core", false, "fsmonitor") => "false",
         ("core", false, "hookspath" | "attributesfile") => "/dev/null",
         ("core", false, "pager") | ("pager", false, _) => "cat",
-        ("core", false, "gitproxy") => "none",
-        ("core", false, "sshcommand" | "editor" | "askpass" | "alternaterefscommand")
+        (
+            "core",
+            false,
+            "fsmonitor" | "sshcommand" | "editor" | "askpass" | "alternaterefscommand",
+        )
         | ("sequence", false, "editor")
         | ("gpg", _, "program" | "defaultkeycommand")
         | ("merge", true, "driver")
@@ -53,7 +55,7 @@ fn neutral(key: &str) -> Option<&'static str> {
         | ("interactive", false, "difffilter")
         | ("trailer" | "hook", true, "command" | "cmd") => "true",
         ("filter", true, "clean" | "smudge" | "process") | ("credential", _, "helper") => "",
-        ("submodule", true, "update") => "none",
+        ("core", false, "gitproxy") | ("submodule", true, "update") => "none",
         ("alias", ..) => "version",
         ("protocol", _, "allow") => "user",
         _ => return None,

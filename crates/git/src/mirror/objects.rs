@@ -66,7 +66,7 @@ fn link_folder(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     // A pack counts from when its index is there.
-    files.sort_by_key(|name| name.ends_with(".idx"));
+    files.sort_by_key(|name| Path::new(name).extension().is_some_and(|end| end == "idx"));
     for name in files {
         let (from, to) = (from.join(&name), to.join(&name));
         match std::fs::hard_link(&from, &to) {

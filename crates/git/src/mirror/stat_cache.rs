@@ -41,11 +41,10 @@ impl StatCache {
         bytes.push(0);
         for (path, (stamp, blob)) in &self.entries {
             let Stamp { device, inode, size, modified, changed } = stamp;
-            let (modified_s, modified_ns) = modified;
-            let (changed_s, changed_ns) = changed;
+            let [(a, b), (c, d)] = [modified, changed];
             bytes.extend_from_slice(
                 format!(
-                    "{device} {inode} {size} {modified_s} {modified_ns} {changed_s} {changed_ns} \
+                    "{device} {inode} {size} {a} {b} {c} {d} \
                      {blob} "
                 )
                 .as_bytes(),

@@ -162,7 +162,7 @@ impl Walk<'_> {
                     Err(error) => self.skip(&path, unreadable(error)),
                     Ok(folder) if self.gitlinks.contains(&path) => self.submodule(&folder, path),
                     Ok(folder) => {
-                        self.folder(rustix::fd::AsFd::as_fd(&folder), &path, depth + 1)?
+                        self.folder(rustix::fd::AsFd::as_fd(&folder), &path, depth + 1)?;
                     }
                 }
                 return Ok(());
@@ -229,6 +229,7 @@ fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
 }
 
+#[allow(clippy::unnecessary_cast, reason = "the types differ from system to system")]
 pub(super) fn stamp(stat: &Stat) -> Stamp {
     Stamp {
         device: stat.st_dev as u64,

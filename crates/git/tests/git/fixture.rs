@@ -136,10 +136,10 @@ impl Fixture {
         mirror.take_in(&self.repository(), &self.head()).unwrap();
         mirror
     }
+}
 
-    pub(crate) fn hold(&self, mirror: &Mirror, tree: &Path, parent: &Commit) -> Checkpoint {
-        hold_as(mirror, tree, Some(parent), "refs/coven/test")
-    }
+pub(crate) fn hold(mirror: &Mirror, tree: &Path, parent: &Commit) -> Checkpoint {
+    hold_as(mirror, tree, Some(parent), "refs/coven/test")
 }
 
 pub(crate) fn hold_as(
