@@ -31,6 +31,15 @@ impl CommandLine {
         self
     }
 
+    /// Without what is for our own calls, and would change what hooks and filters do.
+    pub(crate) fn for_programs_of_the_user(mut self) -> Self {
+        let ours =
+            ["LC_ALL", "GIT_LITERAL_PATHSPECS", "GIT_NO_REPLACE_OBJECTS", "GIT_OPTIONAL_LOCKS"];
+        self.env.retain(|(name, _)| !ours.iter().any(|ours| name == ours));
+        // Messages are read by us, and the encoding of text is the user's.
+        self.env("LC_MESSAGES", "C").env("LANGUAGE", "C")
+    }
+
     pub(crate) fn cwd(mut self, cwd: &Path) -> Self {
         cwd.clone_into(&mut self.cwd);
         self
@@ -55,7 +64,9 @@ impl CommandLine {
 
     /// The command of git, for messages.
     pub(crate) fn verb(&self) -> String {
-        let mut args = self.args.iter();
+        // Behind a wrapper, git is one of the arguments.
+        let git = self.args.iter().position(|arg| Path::new(arg).ends_with("git"));
+        let mut args = self.args.iter().skip(git.map_or(0, |at| at + 1));
         while let Some(arg) = args.next() {
             let text = arg.to_string_lossy();
             if text == "-c" || text == "-C" {

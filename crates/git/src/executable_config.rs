@@ -61,7 +61,7 @@ impl Git {
         &self,
         repository: &Repository,
         allowed: &ExecutableConfig,
-        hooks: Hooks,
+        wanted: Hooks,
     ) -> Result<(CommandLine, Neutralised), Error> {
         let mut neutralised = Neutralised::default();
         let mut overrides = vec![("core.fsmonitor".to_owned(), "false".to_owned())];
@@ -71,11 +71,13 @@ impl Git {
                 neutralised.keys.push(key);
             }
         }
-        let hooks_allowed = match hooks {
+        let hooks_allowed = match wanted {
             Hooks::Off => false,
             Hooks::AsAllowed => {
                 let current = self.hooks(repository)?;
-                let new = current.iter().filter(|(name, is)| allowed.hooks.get(*name) != Some(is));
+                let new = current.iter().filter(|(name, digest)| {
+                    digest.starts_with(hooks::NOT_READ) || allowed.hooks.get(*name) != Some(digest)
+                });
                 neutralised.hooks = new.map(|(name, _)| name.clone()).collect();
                 neutralised.hooks.is_empty()
             }
@@ -83,7 +85,9 @@ impl Git {
         if !hooks_allowed {
             overrides.push(("core.hooksPath".to_owned(), "/dev/null".to_owned()));
         }
-        Ok((self.located(repository).config(overrides), neutralised))
+        let line = self.located(repository).config(overrides);
+        let line = if wanted == Hooks::Off { line } else { line.for_programs_of_the_user() };
+        Ok((line, neutralised))
     }
 
     fn program_keys(

@@ -25,6 +25,7 @@ pub mod executable_config;
 mod included;
 mod landing;
 mod object_id;
+mod output;
 mod replay;
 mod run;
 mod tree_files;
@@ -50,6 +51,7 @@ pub use self::object_id::{Commit, ObjectId};
 pub use self::replay::Replayed;
 pub use self::worktree::{AddedWorktree, Worktree};
 
+use self::output::{fields, object_id, path_line, path_of};
 use self::run::{Finished, Input};
 
 /// How long a call may take unless the caller says otherwise: a checkout of a large repository on
@@ -101,12 +103,15 @@ impl Git {
     /// The git of the `PATH`, with what it needs of our environment.
     pub fn new() -> Self {
         let inherited = INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        Self {
-            program: "git".into(),
-            wrapper: Vec::new(),
-            deadline: DEFAULT_DEADLINE,
-            environment: inherited.map(|(name, value)| (name.into(), value)).collect(),
+        let mut environment: Vec<(OsString, OsString)> =
+            inherited.map(|(name, value)| (name.into(), value)).collect();
+        let mut program = PathBuf::from("git");
+        for (_, path) in environment.iter_mut().filter(|(name, _)| name == "PATH") {
+            *path = absolute_path(path);
+            let mut found = std::env::split_paths(path).map(|folder| folder.join("git"));
+            program = found.find(|file| file.is_file()).unwrap_or(program);
         }
+        Self { program, wrapper: Vec::new(), deadline: DEFAULT_DEADLINE, environment }
     }
 
     /// The same, with another deadline for each call.
@@ -259,25 +264,19 @@ impl Git {
     }
 }
 
-/// What git printed as one line: a path may have any byte but NUL in it, so only the last line feed
-/// is not part of it.
-fn path_line(output: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    let line = output.strip_suffix(b"\n").unwrap_or(output);
-    OsStr::from_bytes(line).into()
+/// A `PATH` without relative folders: a call has the folder of a tree as its own, and would run a
+/// program that somebody put there.
+fn absolute_path(path: &OsStr) -> OsString {
+    let absolute = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    std::env::join_paths(absolute).unwrap_or_default()
 }
 
-/// What git printed with `-z`.
-fn fields(output: &[u8]) -> impl Iterator<Item = &[u8]> {
-    output.strip_suffix(b"\0").into_iter().flat_map(|output| output.split(|byte| *byte == 0))
-}
+#[cfg(test)]
+mod tests {
+    use super::absolute_path;
 
-fn path_of(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
-    OsStr::from_bytes(bytes).into()
-}
-
-fn object_id(verb: &str, output: &[u8]) -> Result<ObjectId, Error> {
-    ObjectId::from_bytes(output)
-        .ok_or_else(|| Error::unexpected(verb, String::from_utf8_lossy(output).into_owned()))
+    #[test]
+    fn a_relative_folder_of_the_path_is_left_out() {
+        assert_eq!(absolute_path("/usr/bin:.::bin:/bin".as_ref()), "/usr/bin:/bin");
+    }
 }

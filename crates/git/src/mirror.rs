@@ -42,6 +42,8 @@ const CONFIG: &str = "\
 \tattributesFile = /dev/null
 \tfsmonitor = false
 \tuntrackedCache = false
+\tfsync = committed,loose-object,reference
+\tfsyncMethod = batch
 [gc]
 \tauto = 0
 [maintenance]

@@ -33,6 +33,8 @@ pub struct AddedWorktree {
     /// Whether it was there already.
     pub existed: bool,
     pub neutralised: Neutralised,
+    /// What the user's `post-checkout` hook said, if it failed. The tree is complete all the same.
+    pub hook_failure: Option<String>,
 }
 
 /// The reason with which git locks a work tree while it makes it.
@@ -80,16 +82,14 @@ impl Git {
             Ok(()) => {}
             // The post-checkout hook is the last thing that git does; its exit code is git's own.
             Err(Error::Failed { words, .. }) if self.is_complete(repository, path, branch)? => {
-                let said = if words.is_empty() { "post-checkout failed".into() } else { words };
                 let git_dir = self.worktree_git_dir(repository, path)?;
-                let mut neutralised = neutralised;
-                neutralised.hooks.push(said);
-                return Ok(AddedWorktree { git_dir, existed: false, neutralised });
+                let hook_failure = Some(words);
+                return Ok(AddedWorktree { git_dir, existed: false, neutralised, hook_failure });
             }
             Err(error) => return Err(error),
         }
         let git_dir = self.worktree_git_dir(repository, path)?;
-        Ok(AddedWorktree { git_dir, existed: false, neutralised })
+        Ok(AddedWorktree { git_dir, existed: false, neutralised, hook_failure: None })
     }
 
     /// A call that failed at a lock may have made its branch already.
@@ -147,7 +147,7 @@ impl Git {
             self.read(unlock.arg(&tree.path))?;
             neutralised = said;
         }
-        Ok(AddedWorktree { git_dir, existed: true, neutralised })
+        Ok(AddedWorktree { git_dir, existed: true, neutralised, hook_failure: None })
     }
 
     /// Removes the registration of a folder that is gone.

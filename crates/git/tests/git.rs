@@ -7,8 +7,12 @@
 mod attacks;
 #[path = "git/fixture.rs"]
 mod fixture;
+#[path = "git/kinds.rs"]
+mod kinds;
 #[path = "git/landings.rs"]
 mod landings;
+#[path = "git/programs.rs"]
+mod programs;
 #[path = "git/repositories.rs"]
 mod repositories;
 #[path = "git/trees.rs"]

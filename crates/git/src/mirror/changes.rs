@@ -54,12 +54,18 @@ impl ChangedFile {
 
 impl Mirror {
     /// The files of a tree at this moment, as a commit without a name, to compare with.
-    pub fn present(&self, tree: &Path, parent: Option<&Commit>) -> Result<Commit, Error> {
+    /// `parent` and `head` are as in [`CheckpointRequest`].
+    pub fn present(
+        &self,
+        tree: &Path,
+        parent: Option<&Commit>,
+        head: Option<&Commit>,
+    ) -> Result<Commit, Error> {
         let author = Identity::new("Coven", "coven@localhost");
         let request = CheckpointRequest {
             tree,
             parent,
-            head: None,
+            head,
             message: "present files",
             trailers: &[],
             author: &author,

@@ -113,15 +113,16 @@ impl Mirror {
         let failed = |error| Error::io("write a pack in", &self.path, error);
         let pack = tempfile::NamedTempFile::new_in(&self.path).map_err(failed)?;
         let mut wanted = format!("{commit}\n");
-        for (_, known) in self.references("refs/taken-in/")? {
-            // Only what the repository still has can be left out.
-            let line = self.git.line_in(repository).args(["cat-file", "-e"]);
-            if self
-                .git
-                .answer(line.arg(format!("{known}^{{commit}}")))
-                .is_ok_and(|has| has.is_some())
+        // Only what the repository still has can be left out.
+        let known: String =
+            self.references("refs/taken-in/")?.iter().map(|(_, id)| format!("{id}\n")).collect();
+        let line = self.git.line_in(repository).args(["cat-file", "--batch-check"]);
+        let known = self.git.read_with(line, Input::Bytes(known.into_bytes()))?;
+        for line in String::from_utf8_lossy(&known).lines() {
+            if let Some((id, rest)) = line.split_once(' ')
+                && rest.starts_with("commit ")
             {
-                wanted.push_str(&format!("^{known}\n"));
+                wanted.push_str(&format!("^{id}\n"));
             }
         }
         let line = self.git.line_in(repository).args(["pack-objects", "--revs", "--stdout", "-q"]);

@@ -28,7 +28,7 @@ impl Mirror {
         states: &[CommittedState<'_>],
     ) -> Result<Vec<PathBuf>, Error> {
         let parent = states.last().map_or(tip, |state| state.checkpoint);
-        let present = self.entries(&self.present(tree, Some(parent))?)?;
+        let present = self.entries(&self.present(tree, Some(parent), Some(tip))?)?;
         let committed = self.entries(tip)?;
         let mut known = Vec::new();
         for state in states {

@@ -43,8 +43,6 @@ pub enum NotHeldReason {
     Name,
     /// Folders in folders beyond what is followed.
     TooDeep,
-    /// It changed while it was read.
-    Changing,
 }
 
 pub(super) struct FoundFile {

@@ -179,7 +179,7 @@ fn line_ends_and_filters_show_no_change_against_the_first_checkpoint() {
     assert_eq!(std::fs::read(tree.join("data.big")).unwrap(), b"CONTENT\n");
     let mirror = fixture.mirror();
     let baseline = hold(&mirror, &tree, &base);
-    let now = mirror.present(&tree, Some(&baseline.commit)).unwrap();
+    let now = mirror.present(&tree, Some(&baseline.commit), None).unwrap();
     assert_eq!(mirror.changes(&baseline.commit, &now).unwrap(), []);
     let states = [CommittedState { checkpoint: &baseline.commit, commit: &base }];
     assert!(mirror.uncommitted(&tree, &base, &states).unwrap().is_empty());
