@@ -86,6 +86,9 @@ impl Git {
         if !paths.is_empty() {
             return Err(Error::Dirty { root: checkout.root.clone(), paths });
         }
+        // Neither another git in a submodule, nor one that tidies up behind our back.
+        let line = line.config([("submodule.recurse", "false"), ("maintenance.auto", "false")]);
+        let line = line.config([("gc.auto", "0")]);
         let line = line.args(["merge", "--ff-only", "--quiet", "--no-autostash"]);
         let line = line.args(["--no-verify-signatures", "--no-stat"]).arg(to);
         self.with_lock_retries(|| self.read(line.clone()))?;

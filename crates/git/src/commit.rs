@@ -1,10 +1,13 @@
 //! A commit of everything in a tree, as the user would make it: with their hooks and filters. So it
 //! is not run here; the caller runs it, in the sandbox of whoever worked in the tree.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use crate::executable_config::Hooks;
-use crate::{CommandLine, Error, ExecutableConfig, Git, Identity, Neutralised, Repository};
+use crate::{
+    CommandLine, Error, ExecutableConfig, Git, Identity, Neutralised, Repository, fields, path_of,
+};
 
 /// What to commit, and how.
 #[derive(Clone, Debug)]
@@ -27,6 +30,10 @@ pub struct CommitCommands {
     /// What the two will not run. It is asked now: whoever can write the configuration afterwards can
     /// change what they run.
     pub neutralised: Neutralised,
+    /// Submodules and other repositories in the tree that its index has: a new commit in them is
+    /// committed here only if somebody has staged it. To look, git would run another git in them, with
+    /// a configuration that nobody has looked at.
+    pub left_out: Vec<PathBuf>,
 }
 
 impl Git {
@@ -37,7 +44,8 @@ impl Git {
         allowed: &ExecutableConfig,
     ) -> Result<CommitCommands, Error> {
         let (line, neutralised) = self.guarded(request.tree, allowed, Hooks::AsAllowed)?;
-        // git would start another git in each nested repository, which has not our settings.
+        // git would start another git in each nested repository, whose configuration nobody has
+        // looked at.
         let mut line = line.config([("diff.ignoreSubmodules", "dirty"), ("gc.auto", "0")]);
         if request.unsigned {
             line = line.config([("commit.gpgSign", "false")]);
@@ -45,9 +53,25 @@ impl Git {
         if let Some(author) = request.author.map(Identity::clean) {
             line = line.env("GIT_AUTHOR_NAME", author.name).env("GIT_AUTHOR_EMAIL", author.email);
         }
-        let add = line.clone().args(["add", "--all"]);
+        let left_out = self.gitlinks(request.tree)?;
+        let mut add = line.clone().args(["add", "--all", "--", ":(top)"]);
+        for path in &left_out {
+            let mut pathspec = OsString::from(":(top,exclude,literal)");
+            pathspec.push(path);
+            add = add.arg(pathspec);
+        }
         let commit = line.args(["commit", "--quiet", "--no-edit", "--cleanup=verbatim", "--file"]);
-        Ok(CommitCommands { add, commit: commit.arg(request.message_file), neutralised })
+        Ok(CommitCommands { add, commit: commit.arg(request.message_file), neutralised, left_out })
+    }
+
+    /// The paths that the index of a tree has as commits of other repositories.
+    fn gitlinks(&self, tree: &Repository) -> Result<Vec<PathBuf>, Error> {
+        let output = self.read(self.line_in(tree).args(["ls-files", "--stage", "-z"]))?;
+        let gitlink = |field: &[u8]| {
+            let tab = field.iter().position(|byte| *byte == b'\t')?;
+            field.starts_with(b"160000 ").then(|| path_of(&field[tab + 1..]))
+        };
+        Ok(fields(&output).filter_map(gitlink).collect())
     }
 }
 

@@ -118,7 +118,7 @@ impl Git {
         allowed: &ExecutableConfig,
     ) -> Result<Vec<PathBuf>, Error> {
         let (line, _) = self.guarded(repository, allowed, crate::executable_config::Hooks::Off)?;
-        // In a submodule git would start another git, which has not the configuration of this call.
+        // In a submodule git would start another git, whose configuration nobody has looked at.
         let line = line.args(["status", "--porcelain=v1", "-z", "--ignore-submodules=dirty"]);
         let output = self.read(line.arg("--untracked-files=normal"))?;
         let mut paths = Vec::new();

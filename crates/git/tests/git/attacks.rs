@@ -102,7 +102,10 @@ fn a_file_system_monitor_in_the_configuration_of_a_tree_does_not_run() {
 
     let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
     hold(&mirror, &tree, &fixture.head());
-    fixture.git.dirty_paths(&inside, &fixture.allowed()).unwrap();
+    // Not even where it was allowed: no call needs it.
+    let allowed = fixture.git.executable_config(&inside).unwrap();
+    assert!(allowed.keys.contains_key("core.fsmonitor"));
+    fixture.git.dirty_paths(&inside, &allowed).unwrap();
     fixture.git.remove_worktree(&fixture.repository(), &tree).unwrap();
     assert!(!tree.exists());
     assert!(!fixture.ran("watched"));
@@ -164,7 +167,7 @@ fn commit(fixture: &Fixture, tree: &Repository, allowed: &ExecutableConfig) {
 }
 
 /// Naive: `git add -A` in a tree with a nested repository that is in the index starts `git status` in
-/// it, which asks its file system monitor; and it keeps only the id of the nested commit.
+/// it, which runs the filters of its configuration; and it keeps only the id of the nested commit.
 #[test]
 fn a_nested_repository_runs_nothing_and_its_files_are_held() {
     let fixture = Fixture::new();
@@ -175,11 +178,15 @@ fn a_nested_repository_runs_nothing_and_its_files_are_held() {
     fixture.plain(&nested, &["init", "-q"]);
     std::fs::write(nested.join("inner.txt"), "inner bytes").unwrap();
     std::fs::write(nested.join(".gitignore"), "*.o\n").unwrap();
+    std::fs::write(nested.join(".gitattributes"), "* filter=x\n").unwrap();
     fixture.commit_in(&nested, "inner");
     std::fs::write(nested.join("late.txt"), "never committed anywhere").unwrap();
     std::fs::write(nested.join("late.o"), "ignored").unwrap();
     let trap = fixture.trap("nested-ran");
     fixture.plain(&nested, &["config", "core.fsmonitor", &trap]);
+    fixture.plain(&nested, &["config", "filter.x.clean", &trap]);
+    // The same size: only the filter can tell whether it changed.
+    std::fs::write(nested.join("inner.txt"), "INNER bytes").unwrap();
     fixture.naive(&tree, &["add", "-A"]);
     fixture.ran("nested-ran");
     fixture.naive(&tree, &["add", "-A"]);
@@ -188,12 +195,19 @@ fn a_nested_repository_runs_nothing_and_its_files_are_held() {
     let held = hold(&mirror, &tree, &fixture.head());
     let changes = mirror.changes(&fixture.head(), &held.commit).unwrap();
     let names: Vec<_> = changes.iter().map(|file| file.path.to_str().unwrap()).collect();
-    assert_eq!(names, ["nested/.gitignore", "nested/inner.txt", "nested/late.txt"]);
+    let wanted = [".gitattributes", ".gitignore", "inner.txt", "late.txt"];
+    assert_eq!(names, wanted.map(|name| format!("nested/{name}")));
     mirror.present(&tree, Some(&held.commit), None).unwrap();
     let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
     fixture.git.dirty_paths(&inside, &fixture.allowed()).unwrap();
-    commit(&fixture, &inside, &fixture.allowed());
     assert!(!fixture.ran("nested-ran"));
+    std::fs::write(tree.join("beside.txt"), "committed all the same").unwrap();
+    commit(&fixture, &inside, &fixture.allowed());
+    // git removes no tree that has another repository in it.
+    fixture.git.remove_worktree(&fixture.repository(), &tree).unwrap_err();
+    assert!(!fixture.ran("nested-ran"));
+    let files = fixture.plain(&fixture.root(), &["ls-tree", "--name-only", "coven/one"]);
+    assert_eq!(files.lines().collect::<Vec<_>>(), ["a.txt", "beside.txt", "nested"]);
 }
 
 /// Naive: `cp -a`, or a restore that opens by path, writes through the link.
