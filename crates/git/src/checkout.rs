@@ -1,0 +1,97 @@
+//! A checkout that somebody works in: whether it has changes, and moving its branch forward.
+
+use std::path::{Path, PathBuf};
+
+use crate::executable_config::Hooks;
+use crate::{Commit, Error, ExecutableConfig, Git, Neutralised, Repository, Worktree};
+
+/// What became of a checkout that was to be moved forward.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FastForward {
+    pub neutralised: Neutralised,
+}
+
+impl Git {
+    /// The repository as seen from one of its work trees.
+    pub fn repository_at(
+        &self,
+        repository: &Repository,
+        worktree: &Worktree,
+    ) -> Result<Repository, Error> {
+        if worktree.path == repository.root {
+            return Ok(repository.clone());
+        }
+        match self.worktree_git_dir(repository, &worktree.path) {
+            Ok(git_dir) => Ok(repository.in_worktree(&worktree.path, &git_dir)),
+            // The main work tree has no registration of its own.
+            Err(Error::NotRegistered { .. })
+                if self.worktrees(repository)?.first().is_some_and(|main| main == worktree) =>
+            {
+                Ok(repository.in_worktree(&worktree.path, &repository.common_dir))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The paths of a checkout that differ from its head, untracked ones included. A folder that has
+    /// only untracked files is one path.
+    pub fn dirty_paths(
+        &self,
+        checkout: &Repository,
+        allowed: &ExecutableConfig,
+    ) -> Result<Vec<PathBuf>, Error> {
+        self.changed_paths(checkout, allowed)
+    }
+
+    /// Which of `paths` have changes in a checkout.
+    pub fn dirty_among(
+        &self,
+        checkout: &Repository,
+        paths: &[PathBuf],
+        allowed: &ExecutableConfig,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let dirty = self.changed_paths(checkout, allowed)?;
+        let touched = |path: &Path| {
+            dirty.iter().any(|dirty| path.starts_with(dirty) || dirty.starts_with(path))
+        };
+        Ok(paths.iter().filter(|path| touched(path)).cloned().collect())
+    }
+
+    /// Moves a checkout and its branch forward to `to`. The checkout must be on `branch`, be at
+    /// `from`, and have no change in a tracked file; git itself refuses to write over an untracked
+    /// one. No hook runs; the user's filters do, as far as `allowed` has them.
+    pub fn fast_forward(
+        &self,
+        checkout: &Repository,
+        branch: &str,
+        from: &Commit,
+        to: &Commit,
+        allowed: &ExecutableConfig,
+    ) -> Result<FastForward, Error> {
+        let reference = format!("refs/heads/{branch}");
+        let head = self.line_in(checkout).args(["symbolic-ref", "-q", "HEAD"]);
+        let head = self.answer(head)?.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
+        let moved = |words: String| Error::Moved { reference: reference.clone(), words };
+        if head.as_deref() != Some(reference.as_str()) {
+            return Err(moved(format!("{} is on another branch", checkout.root.display())));
+        }
+        if self.tip(checkout, branch)?.as_ref() != Some(from) {
+            return Err(moved(format!("it is not at {from}")));
+        }
+        let (line, neutralised) = self.guarded(checkout, allowed, Hooks::Off)?;
+        let status = line.clone().args(["status", "--porcelain=v1", "-z", "--untracked-files=no"]);
+        let status = self.read(status.arg("--ignore-submodules=dirty"))?;
+        let paths: Vec<PathBuf> =
+            crate::fields(&status).filter_map(|field| field.get(3..).map(crate::path_of)).collect();
+        if !paths.is_empty() {
+            return Err(Error::Dirty { root: checkout.root.clone(), paths });
+        }
+        // Neither another git in a submodule, nor one that tidies up behind our back.
+        let line = line.config([("submodule.recurse", "false"), ("maintenance.auto", "false")]);
+        let line = line.config([("gc.auto", "0")]);
+        let line = line.args(["merge", "--ff-only", "--quiet", "--no-autostash"]);
+        let line = line.args(["--no-verify-signatures", "--no-stat"]).arg(to);
+        self.with_lock_retries(|| self.read(line.clone()))?;
+        Ok(FastForward { neutralised })
+    }
+}

@@ -1,0 +1,91 @@
+//! A commit of everything in a tree, as the user would make it: with their hooks and filters. So it
+//! is not run here; the caller runs it, in the sandbox of whoever worked in the tree.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::executable_config::Hooks;
+use crate::{
+    CommandLine, Error, ExecutableConfig, Git, Identity, Neutralised, Repository, fields, path_of,
+};
+
+/// What to commit, and how.
+#[derive(Clone, Debug)]
+pub struct CommitRequest<'a> {
+    /// The tree, with the git dir that was kept when it was made ([`Repository::in_worktree`]).
+    pub tree: &'a Repository,
+    /// A file with the message, which the sandbox must let git read; see [`message_text`].
+    pub message_file: &'a Path,
+    pub author: Option<&'a Identity>,
+    /// Whether commits stay unsigned though the user configured signing: a signing program may ask for
+    /// a passphrase, and waits for ever.
+    pub unsigned: bool,
+}
+
+/// The two calls, in order. The second exits with 1 if there is nothing to commit.
+#[derive(Clone, Debug)]
+pub struct CommitCommands {
+    pub add: CommandLine,
+    pub commit: CommandLine,
+    /// What the two will not run. It is asked now: whoever can write the configuration afterwards can
+    /// change what they run.
+    pub neutralised: Neutralised,
+    /// Submodules and other repositories in the tree that its index has: a new commit in them is
+    /// committed here only if somebody has staged it. To look, git would run another git in them, with
+    /// a configuration that nobody has looked at.
+    pub left_out: Vec<PathBuf>,
+}
+
+impl Git {
+    /// The calls that commit everything in a tree.
+    pub fn commit_commands(
+        &self,
+        request: &CommitRequest<'_>,
+        allowed: &ExecutableConfig,
+    ) -> Result<CommitCommands, Error> {
+        let (line, neutralised) = self.guarded(request.tree, allowed, Hooks::AsAllowed)?;
+        // git would start another git in each nested repository, whose configuration nobody has
+        // looked at.
+        let mut line = line.config([("diff.ignoreSubmodules", "dirty"), ("gc.auto", "0")]);
+        if request.unsigned {
+            line = line.config([("commit.gpgSign", "false")]);
+        }
+        if let Some(author) = request.author.map(Identity::clean) {
+            line = line.env("GIT_AUTHOR_NAME", author.name).env("GIT_AUTHOR_EMAIL", author.email);
+        }
+        let left_out = self.gitlinks(request.tree)?;
+        let mut add = line.clone().args(["add", "--all", "--", ":(top)"]);
+        for path in &left_out {
+            let mut pathspec = OsString::from(":(top,exclude,literal)");
+            pathspec.push(path);
+            add = add.arg(pathspec);
+        }
+        let commit = line.args(["commit", "--quiet", "--no-edit", "--cleanup=verbatim", "--file"]);
+        Ok(CommitCommands { add, commit: commit.arg(request.message_file), neutralised, left_out })
+    }
+
+    /// The paths that the index of a tree has as commits of other repositories.
+    fn gitlinks(&self, tree: &Repository) -> Result<Vec<PathBuf>, Error> {
+        let output = self.read(self.line_in(tree).args(["ls-files", "--stage", "-z"]))?;
+        let gitlink = |field: &[u8]| {
+            let tab = field.iter().position(|byte| *byte == b'\t')?;
+            field.starts_with(b"160000 ").then(|| path_of(&field[tab + 1..]))
+        };
+        Ok(fields(&output).filter_map(gitlink).collect())
+    }
+}
+
+/// A message with its trailers. They are written here and not by git, which would run the programs
+/// that the configuration has for trailers.
+pub fn message_text(message: &str, trailers: &[(&str, &str)]) -> String {
+    let mut text = message.replace('\0', " ").trim_end().to_owned();
+    text.push('\n');
+    if !trailers.is_empty() {
+        text.push('\n');
+    }
+    for (name, value) in trailers {
+        let one_line: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("{name}: {one_line}\n"));
+    }
+    text
+}
