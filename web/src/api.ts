@@ -8,11 +8,12 @@ export type AgentState =
 export type Mode = "interactive" | "headless";
 export type Choice =
   | "approve" | "approve-always" | "deny" | "answer" | "complete" | "send" | "stop" | "retry"
-  | "retry-failed" | "skip" | "proceed" | "extend" | "abort" | "send-anyway" | "drop";
+  | "retry-failed" | "skip" | "proceed" | "extend" | "abort" | "send-anyway" | "drop" | "resolve";
 export type InterventionKind =
   | "approval" | "question" | "choice" | "dialog" | "ended-turn" | "failed-gate" | "human-gate"
   | "loop-limit" | "partial-failure" | "failed-step" | "unreadable-verdict" | "lost-job"
-  | "start-approval" | "undelivered-message" | "unknown-state";
+  | "start-approval" | "undelivered-message" | "unknown-state"
+  | "merge-conflict" | "tree-problem" | "landing";
 
 /** Milliseconds since 1970. */
 export type Timestamp = number;

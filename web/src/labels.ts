@@ -136,6 +136,9 @@ export const KIND: Record<InterventionKind, string> = {
   "start-approval": "Asks to start",
   "undelivered-message": "Message did not arrive",
   "unknown-state": "Shows something unknown",
+  "merge-conflict": "Cannot be landed",
+  "tree-problem": "Problem with a tree",
+  landing: "Asks to land",
 };
 
 export const CHOICE: Record<Choice, string> = {
@@ -154,6 +157,7 @@ export const CHOICE: Record<Choice, string> = {
   abort: "Abort run",
   "send-anyway": "Send anyway",
   drop: "Drop it",
+  resolve: "Let its agent resolve it",
 };
 
 /** What a decision does, for those who wonder. */
@@ -173,6 +177,7 @@ export const MEANING: Record<Choice, string> = {
   abort: "End the run as failed",
   "send-anyway": "Type and submit it, with whatever stands in the prompt, without looking whether it arrives",
   drop: "Give the message up; the agent goes on without it",
+  resolve: "Start its agent again, to merge the two and resolve the conflict",
 };
 
 /** Decisions that are nothing without a text. */
@@ -194,6 +199,7 @@ export const EVENT: Record<string, string> = {
   "workflow.retried": "Run tried again",
   "workflow.step.started": "Step began",
   "workflow.step.completed": "Step completed",
+  "workflow.step.landing": "Trees are being landed",
   "workflow.step.failed": "Step failed",
   "workflow.step.skipped": "Step skipped",
   "workflow.loop.judged": "Round judged",
@@ -215,6 +221,14 @@ export const EVENT: Record<string, string> = {
   "input.refused": "Answer refused",
   "timer.set": "Timer set",
   "agent.usage": "Usage",
+  "tree.wanted": "Tree asked for",
+  "tree.ready": "Tree ready",
+  "tree.failed": "Tree failed",
+  "tree.checkpoint": "Checkpoint",
+  "tree.landed": "Landed",
+  "tree.conflict": "Conflict",
+  "tree.kept": "Tree stays",
+  "tree.removed": "Tree removed",
 };
 
 /** Where something was seen, in words. */

@@ -37,6 +37,9 @@ pub(crate) fn kind(kind: InterventionKind) -> &'static str {
         InterventionKind::StartApproval => "asks for leave to start",
         InterventionKind::UndeliveredMessage => "did not get its message",
         InterventionKind::UnknownState => "shows something that its adapter does not know",
+        InterventionKind::MergeConflict => "what it did cannot be landed",
+        InterventionKind::TreeProblem => "something went wrong with its tree",
+        InterventionKind::Landing => "asks whether its trees may be landed",
     }
 }
 
@@ -103,6 +106,7 @@ pub(crate) fn key(choice: InterventionChoice) -> char {
         InterventionChoice::Abort => 'x',
         InterventionChoice::SendAnyway => 'y',
         InterventionChoice::Drop => 'g',
+        InterventionChoice::Resolve => 'v',
     }
 }
 
@@ -124,6 +128,7 @@ pub(crate) fn words(choice: InterventionChoice) -> &'static str {
         InterventionChoice::Abort => "abort the run",
         InterventionChoice::SendAnyway => "send anyway",
         InterventionChoice::Drop => "give it up",
+        InterventionChoice::Resolve => "let its agent resolve it",
     }
 }
 

@@ -7,6 +7,7 @@ mod executor;
 mod job;
 mod secret_answers;
 mod shell;
+pub(crate) mod trees;
 pub(crate) mod trigger;
 
 pub use admission::{Admission, AdmissionPause, AdmissionQueue, Load, SlotUse};

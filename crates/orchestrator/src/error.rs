@@ -16,6 +16,7 @@ use coven_store::{BaseDirError, FileError, NotOwned};
 use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::state::RefusalReason;
 
+pub use crate::engine::trees::NoRepository;
 use crate::state::ClaimError;
 
 /// Why a base directory cannot be taken over.
@@ -80,6 +81,9 @@ pub enum ExecuteError {
     /// Its first facts cannot be written down.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// Its trees cannot be made.
+    #[error(transparent)]
+    Trees(#[from] NoRepository),
     /// It cannot be claimed.
     #[error(transparent)]
     Claim(#[from] ClaimError),

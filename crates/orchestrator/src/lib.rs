@@ -43,7 +43,7 @@ mod state;
 pub use engine::{
     Admission, AdmissionPause, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor,
 };
-pub use error::{ExecuteError, ImportFailed, OpenError, RequestError};
+pub use error::{ExecuteError, ImportFailed, NoRepository, OpenError, RequestError};
 pub use event::{EventSubscription, FeedEvent, LiveEvent, PublishedEvent};
 pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{

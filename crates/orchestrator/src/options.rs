@@ -77,6 +77,8 @@ pub struct Options {
     /// The other owners of the base directory that the user agreed to. Otherwise it must be the
     /// user's own.
     pub agreed_owners: Option<FolderOwners>,
+    /// The user's folder of data, such as `~/.local/share/coven`, where the trees of runs lie.
+    pub data_dir: Option<PathBuf>,
     /// The `coven` program: holds jobs, and is the demo agent.
     pub program: PathBuf,
     /// The user's folder of configuration, such as `~/.config/coven`.
@@ -129,6 +131,7 @@ impl Options {
             agreed_owners: None,
             program: program.into(),
             config_dir: None,
+            data_dir: None,
             trust: ProjectTrust::default(),
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: EffectivePolicies::default(),

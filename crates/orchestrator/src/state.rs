@@ -18,7 +18,7 @@ pub(crate) use caller::Environment;
 pub use claims::ClaimError;
 pub(crate) use claims::{ClaimTerms, Claimed, Claims};
 pub use clock::Clock;
-pub(crate) use files::{SessionFiles, WeakFiles};
+pub(crate) use files::{SessionFiles, SharedFiles, WeakFiles};
 pub(crate) use ledger::{Ledger, LedgerMark, LedgerPlace};
 pub(crate) use listing::settle;
 pub use manager::SessionManager;

@@ -107,6 +107,11 @@ pub fn command_line(pid: i32) -> io::Result<Vec<u8>> {
     system::command_line(pid)
 }
 
+/// The folder that a process works in. That of another user's process cannot be read.
+pub(crate) fn working_folder(pid: i32) -> io::Result<PathBuf> {
+    system::working_folder(pid)
+}
+
 /// Tells one start of the system from the next. Process ids and start times mean nothing across.
 pub fn boot_id() -> io::Result<String> {
     system::boot_id()

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use coven_folder::best_effort;
@@ -152,6 +153,17 @@ pub(crate) fn descendants(root: i32) -> Vec<Identity> {
 pub fn of_session(session: i32) -> Vec<Identity> {
     let members = all().into_iter().filter(|(_, stat)| stat.session == session);
     members.map(|(pid, stat)| Identity { pid, start: stat.start }).collect()
+}
+
+/// The processes that work in a folder or below it, as far as the system shows where they do.
+pub fn working_below(folder: &Path) -> io::Result<Vec<Identity>> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    // That of ourselves can be told where any can be.
+    machine::working_folder(Identity::own()?.pid)?;
+    let works_there =
+        |pid: &i32| machine::working_folder(*pid).is_ok_and(|place| place.starts_with(&folder));
+    let ids = machine::process_ids()?;
+    Ok(ids.into_iter().filter(works_there).filter_map(Identity::of).collect())
 }
 
 /// Every process that carries this job in its environment. A process may take it out of there;

@@ -167,15 +167,16 @@ fn choose(auto: AutoAnswer, kind: InterventionKind, retried: bool) -> Option<Int
     Some(match (auto, kind) {
         (
             AutoAnswer::Allow,
-            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
+            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval | Kind::Landing,
         ) => InterventionChoice::Approve,
         (
             AutoAnswer::Deny,
-            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval,
+            Kind::Approval | Kind::Dialog | Kind::HumanGate | Kind::StartApproval | Kind::Landing,
         )
         | (_, Kind::Question | Kind::Choice) => InterventionChoice::Deny,
         (_, Kind::EndedTurn) => InterventionChoice::Complete,
-        (_, Kind::UnknownState) => return None,
+        // Which side is right, or what is wrong with a repository, is for a person.
+        (_, Kind::UnknownState | Kind::MergeConflict | Kind::TreeProblem) => return None,
         (_, Kind::UndeliveredMessage) if retried => return None,
         (_, Kind::UndeliveredMessage) => InterventionChoice::Retry,
         (AutoAnswer::Allow, kind) if may_retry(kind) && !retried => InterventionChoice::Retry,

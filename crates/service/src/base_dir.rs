@@ -279,6 +279,7 @@ impl BaseDirectory {
         let project = context.trust.project(&self.path, &trust);
         let (config, places) = (&context.config, &context.places);
         let mut options = Options::new(&self.path, &places.state_dir, &context.program);
+        options.data_dir = Some(places.data_dir.clone());
         options.authority = Some(context.authority.clone());
         options.agreed_owners = context.trust.agreed_owners(&self.path);
         options.config_dir = Some(places.config_dir.clone());

@@ -187,6 +187,7 @@ fn execute(error: &ExecuteError) -> ProblemCode {
         ExecuteError::BaseDir(error) => open(error),
         ExecuteError::Inputs(_) => ProblemCode::BadInput,
         ExecuteError::Unable(_) => ProblemCode::BadAdapter,
+        ExecuteError::Trees(_) => ProblemCode::BadBaseDir,
         ExecuteError::KeyReused { .. } | ExecuteError::Claim(ClaimError::Reused { .. }) => {
             ProblemCode::KeyReused
         }

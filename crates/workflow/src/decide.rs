@@ -16,9 +16,9 @@ mod rounds;
 mod settle;
 mod single;
 mod spec;
-mod trees;
 #[cfg(test)]
 mod tests;
+mod trees;
 
 pub(crate) use question::question_line;
 

@@ -42,7 +42,7 @@ pub(super) fn fact(event: &SessionEvent) -> String {
         SessionEvent::WorkflowRetried { by, why, .. } => {
             format!("tried again by {}{}", short(by), reason(why))
         }
-        other => step_fact(other).unwrap_or_else(|| task_fact(other)),
+        other => step_fact(other).or_else(|| tree_fact(other)).unwrap_or_else(|| task_fact(other)),
     }
 }
 
@@ -62,6 +62,7 @@ fn step_fact(event: &SessionEvent) -> Option<String> {
         SessionEvent::StepCompleted { step, summary, .. } => {
             format!("{step}: completed{}", reason(summary))
         }
+        SessionEvent::StepLanding { step, .. } => format!("{step}: its trees are being landed"),
         SessionEvent::StepFailed { step, error, .. } => format!("{step}: failed: {}", short(error)),
         SessionEvent::StepSkipped { step, reason, .. } => {
             format!("{step}: skipped: {}", short(reason))
@@ -79,6 +80,37 @@ fn step_fact(event: &SessionEvent) -> Option<String> {
         SessionEvent::InterventionWithdrawn { reason, .. } => {
             format!("= not asked any more: {}", short(reason))
         }
+        _ => return None,
+    })
+}
+
+fn tree_fact(event: &SessionEvent) -> Option<String> {
+    Some(match event {
+        SessionEvent::TreeWanted(wanted) => {
+            let (tree, branch) = (&wanted.tree, short(&wanted.branch));
+            format!("{tree}: gets a tree on {branch}: {}", short(&wanted.path))
+        }
+        SessionEvent::TreeReady(ready) => {
+            let notes: Vec<String> = ready.notes.iter().map(|note| short(note)).collect();
+            format!("{}: its tree is ready{}", ready.tree, reason(&notes.join("; ")))
+        }
+        SessionEvent::TreeFailed { tree, work, error, .. } => {
+            format!("{tree}: its tree could not be {}: {}", work.as_participle(), short(error))
+        }
+        SessionEvent::TreeCheckpoint(held) => {
+            let files = if held.files == 1 { "file differs" } else { "files differ" };
+            format!("{}: checkpoint {}, {} {files}", held.tree, held.number, held.files)
+        }
+        SessionEvent::TreeLanded(landed) => {
+            format!("{}: its tree was landed on {}", landed.tree, short(&landed.onto))
+        }
+        SessionEvent::TreeConflict { tree, onto, paths, .. } => {
+            format!("{tree}: conflicts with {} in {}", short(onto), short(&paths.join(", ")))
+        }
+        SessionEvent::TreeKept { tree, why, .. } => {
+            format!("{tree}: its tree stays: {}", short(why))
+        }
+        SessionEvent::TreeRemoved { tree, .. } => format!("{tree}: its tree was removed"),
         _ => return None,
     })
 }
@@ -166,6 +198,15 @@ fn task_fact(event: &SessionEvent) -> String {
         | SessionEvent::StepCompleted { .. }
         | SessionEvent::StepFailed { .. }
         | SessionEvent::StepSkipped { .. }
+        | SessionEvent::StepLanding { .. }
+        | SessionEvent::TreeWanted(_)
+        | SessionEvent::TreeReady(_)
+        | SessionEvent::TreeFailed { .. }
+        | SessionEvent::TreeCheckpoint(_)
+        | SessionEvent::TreeLanded(_)
+        | SessionEvent::TreeConflict { .. }
+        | SessionEvent::TreeKept { .. }
+        | SessionEvent::TreeRemoved { .. }
         | SessionEvent::LoopJudged { .. }
         | SessionEvent::LoopExtended { .. }
         | SessionEvent::InterventionRequired { .. }

@@ -70,6 +70,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     Registry::open(&place.state(), &base, key, |_| false)?.register(&id)?;
     let mut session = Session::create(&base, &authority, &id)?;
     let creation = SessionSpec {
+        repository: None,
         session: id.clone(),
         name: "brisk-otter".to_owned(),
         plan,

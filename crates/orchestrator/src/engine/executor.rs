@@ -231,6 +231,16 @@ impl JobFolders {
     }
 }
 
+impl JobFolders {
+    /// Where the folder of the attempt is.
+    pub(super) fn path(&self) -> Result<PathBuf, String> {
+        match &self.attempt {
+            Ok(attempt) => Ok(attempt.path().to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
 /// The attempt before, if there was one.
 fn earlier(files: &SessionFiles, state: &State, job: &AttemptId) -> Option<EarlierAttempt> {
     let before = job.attempt.checked_sub(1).filter(|before| *before > 0)?;

@@ -34,6 +34,7 @@ impl Teller {
             check(&SourceFile::new("t.yaml", text), &CheckEnvironment::default()).plan.unwrap();
         let (name, input) = ("t".to_owned(), serde_json::Map::new());
         let creation = SessionSpec {
+            repository: None,
             session: id.clone(),
             name,
             plan,

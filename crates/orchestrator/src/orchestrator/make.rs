@@ -1,11 +1,12 @@
 //! Making sessions: from what is asked for to a session on the disk, and to one that runs.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::sync::Arc;
 
 use coven_folder::best_effort;
 use coven_model::event::SessionCause;
-use coven_model::{AutoAnswer, SessionId};
+use coven_model::{AutoAnswer, RepositoryRecord, SessionId};
 use coven_notation::{FileProblem, ProblemReport, SourceFile};
 use coven_runtime::installed;
 use coven_workflow::input::SessionSpec;
@@ -17,7 +18,8 @@ use uuid::Uuid;
 
 use super::Orchestrator;
 use crate::engine::SessionStart;
-use crate::error::ExecuteError;
+use crate::engine::trees::find_repository;
+use crate::error::{ExecuteError, NoRepository};
 use crate::event::PublishedEvent;
 use crate::options::{NewSession, SessionContent};
 use crate::state::blocking::blocking;
@@ -100,19 +102,55 @@ impl Orchestrator {
         if unable.is_empty() { Ok(()) } else { Err(ExecuteError::Unable(unable)) }
     }
 
+    /// The repository in whose trees a plan works; nothing if it works in none.
+    fn repository_for(
+        &self,
+        plan: &WorkflowPlan,
+        base: &Path,
+        name: &str,
+    ) -> Result<Option<Box<RepositoryRecord>>, ExecuteError> {
+        if !plan.wants_trees() {
+            return Ok(None);
+        }
+        let options = &self.shared.options;
+        let data = options.data_dir.as_ref().unwrap_or(&options.state_dir);
+        match find_repository(base, data, name) {
+            Ok(Some(record)) => Ok(Some(Box::new(record))),
+            Ok(None) if plan.needs_trees() => {
+                Err(NoRepository::None(base.display().to_string()).into())
+            }
+            Ok(None) => Ok(None),
+            Err(error) if plan.needs_trees() => Err(error.into()),
+            Err(error) => {
+                tracing::info!(%error, "the agents of a run share a folder");
+                Ok(None)
+            }
+        }
+    }
+
     fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
         let Prepared { plan, input, goal, env, auto, cause } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
+        let repository = self.repository_for(&plan, base.path(), &name)?;
         // Registered before its folder is there: a folder without this is not ours.
         manager.register(id).map_err(ExecuteError::Registry)?;
         let created = WorkflowSession::create(&base, manager.authority(), id);
         let mut session = created.inspect_err(|_| manager.unregister(id))?;
         let base_dir = Some(base.path().display().to_string());
         let session_id = id.clone();
-        let creation =
-            SessionSpec { session: session_id, name, plan, input, goal, base_dir, auto, cause };
+        let creation = SessionSpec {
+            session: session_id,
+            name,
+            plan,
+            input,
+            goal,
+            base_dir,
+            auto,
+            cause,
+            repository,
+        };
         let now = manager.now();
         let (facts, _) = session.decide(SessionInput::Create(Box::new(creation)), now);
         // The environment comes first: a session that is there can be gone on with.

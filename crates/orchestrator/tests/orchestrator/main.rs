@@ -38,4 +38,5 @@ mod support;
 mod tasks;
 mod teams;
 mod terminals;
+mod trees;
 mod triggers;

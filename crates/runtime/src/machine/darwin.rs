@@ -75,6 +75,10 @@ pub(super) fn command_line(pid: i32) -> io::Result<Vec<u8>> {
     Ok(all)
 }
 
+pub(super) fn working_folder(_: i32) -> io::Result<PathBuf> {
+    Err(super::unsupported("finding out where a process works"))
+}
+
 /// The words of the command line and of the environment, and where the latter begins.
 fn arguments(pid: i32) -> io::Result<(Vec<u8>, usize)> {
     let mut all = darwin::arguments(pid)?;

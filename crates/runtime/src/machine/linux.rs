@@ -60,6 +60,10 @@ pub(super) fn command_line(pid: i32) -> io::Result<Vec<u8>> {
     fs::read(format!("/proc/{pid}/cmdline"))
 }
 
+pub(super) fn working_folder(pid: i32) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd"))
+}
+
 pub(super) fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }

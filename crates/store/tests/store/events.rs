@@ -17,6 +17,7 @@ use super::{Base, FACT_TIME, id};
 fn the_events_of_the_model_are_kept_and_read_as_they_were() {
     let base = Base::new();
     let created = SessionCreated {
+        repository: None,
         session: id(1),
         name: "brisk-otter".to_owned(),
         plan: json!({"steps": [{"name": "build", "prompt": "x".repeat(100_000)}]}),

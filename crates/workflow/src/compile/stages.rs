@@ -10,7 +10,8 @@ use super::{CompileError, exit_codes, size};
 use crate::check::PositionFinder;
 use crate::definition::stages::{StageDefinition, StageWorkflow, TaskDefinition};
 use crate::plan::{
-    AgentSpec, Isolation, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction, WorkflowPlan,
+    AgentSpec, Isolation, PlanForm, PlanStep, PlanTrigger, RetryPolicy, StageTask, StepAction,
+    WorkflowPlan,
 };
 use crate::template::TextTemplate;
 

@@ -184,10 +184,12 @@ impl DecisionDraft {
                 self.record(SessionEvent::LoopJudged { index, round, attempt, verdict, reason });
             }
             (InterventionKind::PartialFailure, InterventionChoice::Proceed) => self.complete_many(),
-            (InterventionKind::MergeConflict, InterventionChoice::Resolve) => match self.conflicting() {
-                Some(task) => self.start_resolution(&task),
-                None => self.step_failed(format!("nobody can resolve it{by}"), false),
-            },
+            (InterventionKind::MergeConflict, InterventionChoice::Resolve) => {
+                match self.conflicting() {
+                    Some(task) => self.start_resolution(&task),
+                    None => self.step_failed(format!("nobody can resolve it{by}"), false),
+                }
+            }
             (_, InterventionChoice::Abort) => {
                 let error = match state.tasks.last().and_then(|task| task.error.as_deref()) {
                     Some(error) => format!("aborted{by}: {error}"),

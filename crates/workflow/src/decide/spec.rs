@@ -284,8 +284,8 @@ pub(super) fn local(
         let folder = run.identity.base_dir.clone().unwrap_or_default();
         (folder.clone(), String::new(), String::new(), folder)
     };
-    let (path, branch, base, root) = tree
-        .map_or_else(shared, |tree| (tree.path, tree.branch, tree.base, tree.root));
+    let (path, branch, base, root) =
+        tree.map_or_else(shared, |tree| (tree.path, tree.branch, tree.base, tree.root));
     names.push(name("tree", json!({"path": path, "branch": branch, "base": base, "root": root})));
     names
 }

@@ -95,9 +95,7 @@ impl DecisionDraft {
         let Some((_, step, _)) = run.current() else { return false };
         let Some(id) = run.tree_of(step, role) else { return true };
         match run.tree(&id) {
-            Some(tree) if tree.phase == TreePhase::Wanted => {
-                !self.holds(DecisionRule::TreeFirst)
-            }
+            Some(tree) if tree.phase == TreePhase::Wanted => !self.holds(DecisionRule::TreeFirst),
             // One that was removed is missed by its job, which says so.
             Some(_) => true,
             None => {
@@ -142,7 +140,8 @@ impl DecisionDraft {
         let found = run.trees().find_map(|tree| {
             let problem = tree.problem.as_ref().filter(|_| is_of_step(tree))?;
             let what = problem.work.as_participle();
-            let reason = format!("the tree of {} could not be {what}: {}", tree.tree, problem.error);
+            let reason =
+                format!("the tree of {} could not be {what}: {}", tree.tree, problem.error);
             Some((tree.tree.task().cloned(), problem.work, reason))
         });
         let Some((task, work, reason)) = found else { return false };
@@ -200,7 +199,8 @@ impl DecisionDraft {
             return self.record(SessionEvent::TreeKept { tree, why, at });
         }
         if mode == LandMode::Ask && !landing.approved {
-            let trees = if open.len() == 1 { "tree".to_owned() } else { format!("{} trees", open.len()) };
+            let trees =
+                if open.len() == 1 { "tree".to_owned() } else { format!("{} trees", open.len()) };
             let reason = format!("step `{}` asks whether its {trees} may be landed", step.name);
             return self.ask_for_approval(InterventionKind::Landing, reason, None);
         }

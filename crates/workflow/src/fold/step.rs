@@ -7,7 +7,9 @@ use coven_model::{Timestamp, TokenUsage, TreeId};
 use serde_json::{Map, Value, json};
 
 use crate::plan::StepAction;
-use crate::state::{LandingPhase, RoundVerdict, StepLanding, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
+use crate::state::{
+    LandingPhase, RoundVerdict, StepLanding, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun,
+};
 
 pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     let cursor = run.cursor;

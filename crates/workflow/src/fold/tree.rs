@@ -8,9 +8,7 @@ use coven_model::{
     SandboxMode, TreeId, TreeWork,
 };
 
-use crate::state::{
-    LandingPhase, StepProgress, TreePhase, TreeProblem, TreeRun, WorkflowRun,
-};
+use crate::state::{LandingPhase, StepProgress, TreePhase, TreeProblem, TreeRun, WorkflowRun};
 
 pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     match event {
@@ -42,14 +40,16 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 tree.problem = None;
             }
         }),
-        SessionEvent::TreeFailed { tree, work, error, .. } => change(run, tree, |tree| match work {
-            // All is still in the tree, which is not removed without one.
-            TreeWork::Checkpoint => tree.checkpoint_due = None,
-            TreeWork::Remove => tree.kept = Some(error.clone()),
-            TreeWork::Make | TreeWork::Commit | TreeWork::Land => {
-                tree.problem = Some(TreeProblem { work: *work, error: error.clone() });
-            }
-        }),
+        SessionEvent::TreeFailed { tree, work, error, .. } => {
+            change(run, tree, |tree| match work {
+                // All is still in the tree, which is not removed without one.
+                TreeWork::Checkpoint => tree.checkpoint_due = None,
+                TreeWork::Remove => tree.kept = Some(error.clone()),
+                TreeWork::Make | TreeWork::Commit | TreeWork::Land => {
+                    tree.problem = Some(TreeProblem { work: *work, error: error.clone() });
+                }
+            })
+        }
         SessionEvent::TreeCheckpoint(checkpoint) => change(run, &checkpoint.tree, |tree| {
             tree.checkpoints = tree.checkpoints.max(checkpoint.number);
             tree.changed = checkpoint.files;

@@ -118,18 +118,6 @@ fn every_promise_holds_in_every_state_that_can_be_reached() {
     assert!(states > 5_000, "only {states} states");
 }
 
-#[test]
-fn tmp_count() {
-    for scene in [scenes::trees(), scenes::failing_trees()] {
-        let begun = std::time::Instant::now();
-        let name = scene.name;
-        let walk = SessionModel { scenes: vec![scene], broken: DisabledParts::default() };
-        let checker = walk.checker().threads(2).timeout(std::time::Duration::from_secs(60)).spawn_bfs().join();
-        eprintln!("{name}: {} states {:?} done {}", checker.unique_state_count(), begun.elapsed(), checker.is_done());
-        for (name, path) in checker.discoveries() { if !name.starts_with("a ") && !name.starts_with("an ") { eprintln!("{name}: {:#?}", path.into_actions()); } }
-    }
-}
-
 /// As above with more of everything.
 #[test]
 #[ignore = "takes minutes; for changes to the decisions"]

@@ -168,7 +168,8 @@ pub(super) fn trees() -> ModelScenario {
 /// One item in a tree, which cannot always be made, committed or landed, after a step in the tree of
 /// the run.
 pub(super) fn failing_trees() -> ModelScenario {
-    let mut steps = vec![agent_step("plan", "x"), parallel("build", "${input.items}", "${item}", 1)];
+    let mut steps =
+        vec![agent_step("plan", "x"), parallel("build", "${input.items}", "${item}", 1)];
     steps[1].isolation = Some(Isolation::Auto);
     steps[0].isolation = Some(Isolation::Auto);
     ModelScenario {
@@ -185,7 +186,10 @@ pub(super) fn larger() -> Vec<ModelScenario> {
     for scene in &mut scenes {
         scene.cancel = true;
         // Talking is large as it is.
-        if !matches!(scene.name, "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees") {
+        if !matches!(
+            scene.name,
+            "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees"
+        ) {
             scene.attempts += 1;
             scene.interventions += 1;
             scene.ends.extend((scene.name != "retried").then_some(ProcessEnd::Lost));

@@ -188,9 +188,7 @@ impl WorldState {
 
     /// Whether every tree of a run that is completed is gone, or is said to stay.
     pub(super) fn trees_are_settled(&self) -> bool {
-        let is_settled = |tree: &TreeRun| {
-            tree.phase == TreePhase::Removed || tree.kept.is_some()
-        };
+        let is_settled = |tree: &TreeRun| tree.phase == TreePhase::Removed || tree.kept.is_some();
         let is_free = |run: &WorkflowRun| run.trees().all(is_settled);
         self.run().status() != coven_model::WorkflowStatus::Completed || is_free(self.run())
     }

@@ -9,7 +9,17 @@ use super::{PlanStep, StepAction, WorkflowPlan};
 
 /// Where tasks work.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
     JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
@@ -35,7 +45,17 @@ impl Isolation {
 
 /// What becomes of the trees of a step's tasks.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
     JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -51,7 +71,17 @@ pub enum LandMode {
 
 /// What happens when a tree cannot be landed because both sides changed the same.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
     JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]

@@ -125,7 +125,7 @@ impl WorkflowRun {
     }
 
     /// What a job is told about the tree it works in.
-    pub(crate) fn job_tree(&self, tree: &TreeId) -> Option<JobTree> {
+    pub fn job_tree(&self, tree: &TreeId) -> Option<JobTree> {
         let repository = self.identity.repository.as_ref()?;
         let tree = self.tree(tree)?;
         let base_dir = match repository.prefix.as_str() {

@@ -23,6 +23,7 @@ fn spec(number: usize, approved_by: Option<&str>) -> JobSpec {
         files: Vec::new(),
     };
     JobSpec {
+        tree: None,
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),
         name: "name".to_owned(),

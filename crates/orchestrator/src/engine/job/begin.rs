@@ -9,7 +9,7 @@ use coven_adapters::{AgentAdapter, Options as AdapterOptions};
 use coven_folder::{Durability, OpenFolder};
 use coven_model::event::{AttemptPlace, JobConfinement};
 use coven_model::{
-    AgentMode, ExitCodes, FileVariable, JobOutcome, JobWork, ProcessEnding, TerminalSize,
+    AgentMode, ExitCodes, FileVariable, JobOutcome, JobTree, JobWork, ProcessEnding, TerminalSize,
 };
 use coven_runner::{
     AgentRunner, AgentTask, ChannelUse, FoundAgent, FoundChannel, HeadlessRunner, HiddenTexts,
@@ -63,6 +63,20 @@ pub(super) enum NotBegun {
     /// The process is gone, and how it ended is not known.
     Lost,
     Ended(Box<JobOutcome>),
+}
+
+/// What the processes of a tree find in their environment.
+fn tree_variables(tree: &JobTree) -> Vec<(&'static str, String)> {
+    let mut variables = vec![
+        ("COVEN_ROOT", tree.root.clone()),
+        ("COVEN_TREE", tree.path.clone()),
+        ("COVEN_BRANCH", tree.branch.clone()),
+    ];
+    if let Some(ports) = tree.ports {
+        variables.push(("COVEN_PORT", ports.first.to_string()));
+        variables.push(("COVEN_PORTS", ports.count.to_string()));
+    }
+    variables
 }
 
 /// No variable of a shell can hold a NUL, so the command would get another value.
@@ -134,7 +148,8 @@ impl JobDetails {
     }
 
     pub(super) fn cwd(&self) -> PathBuf {
-        let base = &self.executor.shared.base_dir;
+        let tree = self.spec.tree.as_ref().map(|tree| PathBuf::from(&tree.base_dir));
+        let base = tree.unwrap_or_else(|| self.executor.shared.base_dir.clone());
         self.spec.cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))
     }
 
@@ -204,6 +219,9 @@ impl JobDetails {
             env.insert("HOME".into(), home.path.into());
         }
         env.extend(self.spec.env.iter().map(|(name, value)| (name.into(), value.into())));
+        for (name, value) in self.spec.tree.iter().flat_map(|tree| tree_variables(tree)) {
+            env.insert(name.into(), value.into());
+        }
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if let JobWork::Shell(work) = &self.spec.work {
             let text = Value::Object(self.variables.clone()).to_string();

@@ -95,6 +95,7 @@ fn spec(mistake: Mistake) -> JobSpec {
     let task = TaskId::new(format!("{mistake:?}-{}", std::process::id()).to_lowercase()).unwrap();
     let text = "sleep 1000".to_owned();
     JobSpec {
+        tree: None,
         job: JobId { session, attempt: AttemptId { task, attempt: 1 } },
         step: "step".to_owned(),
         name: "name".to_owned(),

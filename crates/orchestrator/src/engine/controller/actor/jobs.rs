@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use coven_model::{AttemptId, JobSpec, TaskId, Timestamp};
+use coven_workflow::command::TreeOrder;
 use coven_workflow::{Command, SessionInput};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{SessionActor, answer};
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
 use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
+use crate::engine::trees::TreeJob;
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
 use crate::state::{may_pass, start_of};
@@ -23,11 +26,13 @@ pub(super) struct SessionJobs {
     /// The same, as snapshots show them.
     live: LiveJobs,
     reports: mpsc::Sender<SessionInput>,
+    /// Orders about trees that are being carried out.
+    trees: Vec<JoinHandle<()>>,
 }
 
 impl SessionJobs {
     pub(super) fn new(live: LiveJobs, reports: mpsc::Sender<SessionInput>) -> Self {
-        Self { handles: HashMap::new(), live, reports }
+        Self { handles: HashMap::new(), live, reports, trees: Vec::new() }
     }
 
     pub(super) fn live(&self) -> LiveJobs {
@@ -37,6 +42,7 @@ impl SessionJobs {
     /// Whether none of them is under way.
     pub(super) fn are_over(&self) -> bool {
         self.handles.values().all(JobHandle::is_over)
+            && self.trees.iter().all(JoinHandle::is_finished)
     }
 
     fn insert(&mut self, job: AttemptId, handle: JobHandle) {
@@ -79,6 +85,7 @@ impl SessionActor {
                 }
                 Command::Send { job, text } => self.order(&job, JobOrder::Send(text)).await,
                 Command::Observe(job) => self.order(&job, JobOrder::Observe).await,
+                Command::Tree(order) => self.work_on_tree(order),
                 Command::SetTimer { timer, due } => {
                     self.tell_at(due, SessionInput::TimerFired(timer));
                 }
@@ -87,6 +94,19 @@ impl SessionActor {
                 }
             }
         }
+    }
+
+    /// Begins to carry out an order about a tree.
+    fn work_on_tree(&mut self, order: TreeOrder) {
+        let job = TreeJob {
+            executor: self.executor.clone(),
+            state: self.session.state().clone(),
+            files: self.session.files(),
+            live: self.live_publisher(),
+            order,
+        };
+        self.jobs.trees.retain(|job| !job.is_finished());
+        self.jobs.trees.push(tokio::spawn(job.run(self.jobs.reports.clone())));
     }
 
     /// Has something told to the session at this time.
