@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::channel::ChannelKind;
+use coven_adapters::hook::HookEvent;
 use coven_adapters::launch::LaunchSpec;
 use coven_model::{AgentMode, AgentVerdict, ContentDigest, JobOutcome, Timestamp};
 use coven_runtime::domain::Pane;
@@ -18,6 +19,7 @@ use crate::channel::{ChannelSetup, FoundChannel};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::ShownState;
 use crate::finished::PastActivity;
+use crate::hook::{HookToken, ReportRefused};
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
 use crate::task::{AgentTask, TaskPlace};
@@ -28,6 +30,8 @@ use crate::task::{AgentTask, TaskPlace};
 pub struct AgentRunner {
     handle: ActorHandle,
     channel: Option<ChannelKind>,
+    /// What a report of the agent must show, where it reports.
+    token: Option<Arc<HookToken>>,
 }
 
 /// An agent on a terminal that was started before, as it was found.
@@ -71,6 +75,11 @@ impl AgentRunner {
         }
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
+        let token = task.hooks.take().filter(|_| launch.reports).map(|hooks| hooks.token);
+        // Before the process is there: its first report may come at once.
+        if let (Some(token), Some(folder)) = (&token, &place.folder) {
+            token.save(folder).map_err(StartError::Hooks)?;
+        }
         let pane = place.domain.spawn(&config)?;
         let screen = Screen::new(task.size);
         let inputs = std::mem::take(&mut task.pending_inputs);
@@ -78,7 +87,7 @@ impl AgentRunner {
         let reader = AgentReader::terminal(&*adapter, screen, prompt, typed, inputs);
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
-        Ok(Self { handle: actor.spawn()?, channel: None })
+        Ok(Self { handle: actor.spawn()?, channel: None, token: token.map(Arc::new) })
     }
 
     /// Starts an agent without a terminal that is spoken to in its own protocol.
@@ -99,7 +108,7 @@ impl AgentRunner {
         let reader = AgentReader::Channel(Box::new(setup.reader()));
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session.clone());
-        Ok(Self { handle: actor.spawn()?, channel })
+        Ok(Self { handle: actor.spawn()?, channel, token: None })
     }
 
     /// Follows an agent that was started before and is spoken to in its own protocol. Its pane must
@@ -115,7 +124,7 @@ impl AgentRunner {
         let FoundChannel { reader, offset, .. } = found;
         let reader = AgentReader::Channel(Box::new(reader));
         let actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
-        Ok(Self { handle: actor.spawn()?, channel })
+        Ok(Self { handle: actor.spawn()?, channel, token: None })
     }
 
     /// What an agent that is spoken to in its own protocol said at the end of its last turn.
@@ -137,12 +146,13 @@ impl AgentRunner {
         let FoundAgent { pane, mut screen, offset, exact, past, folder } = found;
         screen.set_replies(true);
         let inputs = std::mem::take(&mut task.pending_inputs);
+        let token = folder.as_deref().and_then(HookToken::load).map(Arc::new);
         let reader = AgentReader::adopted(&*adapter, screen, past, inputs);
         let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
         if !exact {
             actor.repaint();
         }
-        Ok(Self { handle: actor.spawn()?, channel: None })
+        Ok(Self { handle: actor.spawn()?, channel: None, token })
     }
 
     /// Sends a message and waits until it is verified that the agent works on it.
@@ -201,6 +211,19 @@ impl AgentRunner {
     pub async fn give(&self, answer: GivenAnswer) -> Result<(), AnswerError> {
         let ask = |reply| Request::Answer { answer, reply };
         self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
+    }
+
+    /// Takes what the agent reports by itself, if it shows the token of this attempt. It is evidence
+    /// beside the screen and decides nothing alone. One that comes faster than the agent can be
+    /// followed is dropped.
+    pub fn report(&self, token: &str, event: Option<HookEvent>) -> Result<(), ReportRefused> {
+        if !self.token.as_ref().is_some_and(|own| own.is(token)) {
+            return Err(ReportRefused);
+        }
+        if let Some(event) = event {
+            self.handle.try_tell(Request::Report(event));
+        }
+        Ok(())
     }
 
     /// What the terminal shows now.
