@@ -5,9 +5,12 @@
 //! everything that the agent starts can send one. It decides nothing that a line on the terminal
 //! could not decide, and what it is answered decides nothing for the agent.
 
+use std::fmt;
+
 use coven_model::AgentState;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
 use serde_json::{Map, Value, json};
 
 /// How a program reports: the value of `hooks.kind` in an adapter file.
@@ -90,13 +93,14 @@ impl HookEvent {
         Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// The event that a report is about; nothing for one that is not understood.
+    /// The event that a report is about; nothing for one that is not understood. The beginning of a
+    /// report is enough: what a tool gave stands at its end, and may be long.
     pub fn of_report(body: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Report {
-            hook_event_name: String,
-        }
-        Self::named(&serde_json::from_slice::<Report>(body).ok()?.hook_event_name)
+        let mut name = None;
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        // What follows the name may be cut off, which is no error then.
+        drop(reader.deserialize_map(EventName(&mut name)));
+        Self::named(&name?)
     }
 
     /// As it is noted on the tape.
@@ -133,6 +137,28 @@ impl HookEvent {
             Some(_) => Some(self),
             None => earlier.filter(|earlier| !earlier.says_working()),
         }
+    }
+}
+
+/// Finds the name of the event among the keys of a report.
+struct EventName<'a>(&'a mut Option<String>);
+
+impl<'de> Visitor<'de> for EventName<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a report")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "hook_event_name" {
+                *self.0 = Some(map.next_value()?);
+                return Ok(());
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
     }
 }
 
@@ -186,6 +212,10 @@ mod tests {
             assert_eq!(HookEvent::of_report(body.as_bytes()), Some(event));
             assert_eq!(HookEvent::of_mark(&event.mark()), Some(event));
         }
+        let cut = "{\"cwd\":\"/\",\"hook_event_name\":\"Stop\",\"tool_response\":\"and so on";
+        assert_eq!(HookEvent::of_report(cut.as_bytes()), Some(HookEvent::Stop));
+        let nested = "{\"tool_input\":{\"hook_event_name\":\"Stop\"}}";
+        assert_eq!(HookEvent::of_report(nested.as_bytes()), None, "that is of a tool");
         for body in ["", "{}", "[]", "{\"hook_event_name\":\"stop\"}", "{\"hook_event_name\":1}"] {
             assert_eq!(HookEvent::of_report(body.as_bytes()), None, "{body}");
         }

@@ -63,6 +63,20 @@ pub struct AgentView {
     pub resizes: u64,
 }
 
+/// An agent whose token was shown.
+#[derive(Clone, Debug)]
+pub struct AgentReporter(ActorHandle);
+
+impl AgentReporter {
+    /// Takes what the agent reports. It is evidence beside the screen and decides nothing alone.
+    /// What is not understood is left alone, and so is what comes faster than it can be noted.
+    pub fn take(&self, body: &[u8]) {
+        if let Some(event) = HookEvent::of_report(body) {
+            self.0.try_tell(Request::Report(event));
+        }
+    }
+}
+
 impl AgentRunner {
     /// Starts an agent. Must be called within a tokio runtime that has I/O and time.
     pub fn start(
@@ -213,17 +227,10 @@ impl AgentRunner {
         self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
     }
 
-    /// Takes what the agent reports by itself, if it shows the token of this attempt. It is evidence
-    /// beside the screen and decides nothing alone. One that comes faster than the agent can be
-    /// followed is dropped.
-    pub fn report(&self, token: &str, event: Option<HookEvent>) -> Result<(), ReportRefused> {
-        if !self.token.as_ref().is_some_and(|own| own.is(token)) {
-            return Err(ReportRefused);
-        }
-        if let Some(event) = event {
-            self.handle.try_tell(Request::Report(event));
-        }
-        Ok(())
+    /// The agent as one that reports by itself, for a client that shows the token of this attempt.
+    pub fn reporter(&self, token: &str) -> Result<AgentReporter, ReportRefused> {
+        let is_own = self.token.as_ref().is_some_and(|own| own.is(token));
+        if is_own { Ok(AgentReporter(self.handle.clone())) } else { Err(ReportRefused) }
     }
 
     /// What the terminal shows now.

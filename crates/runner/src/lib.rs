@@ -29,7 +29,7 @@ mod task;
 mod unwind;
 
 pub use actor::StopError;
-pub use agent::{AgentRunner, AgentView, FoundAgent};
+pub use agent::{AgentReporter, AgentRunner, AgentView, FoundAgent};
 pub use answer::{AnswerAction, AnswerError, GivenAnswer};
 pub use channel::{FoundChannel, channel_codec};
 pub use delivery::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use coven_model::{
     AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceConflict,
-    EvidenceSource, VerdictEvidence,
+    EvidenceSource, REPORT_PREFIX, VerdictEvidence,
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
@@ -267,7 +267,7 @@ impl StateReading {
         Some(Self {
             state,
             source: EvidenceSource::Channel,
-            rule: format!("hook:{}", event.as_str()),
+            rule: format!("{REPORT_PREFIX}{}", event.as_str()),
             region: "hook".to_owned(),
             text: event.as_str().to_owned(),
             told_at: Some(hook.since),

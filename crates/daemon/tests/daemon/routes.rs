@@ -16,6 +16,7 @@ fn path(route: &ApiRoute) -> String {
         .replace("{id}", UNKNOWN_SESSION)
         .replace("{session}", UNKNOWN_SESSION)
         .replace("{task}", "nothing")
+        .replace("{attempt}", "1")
         .replace("{number}", "1")
         .replace("{name}", "nothing")
 }
@@ -24,6 +25,7 @@ fn path(route: &ApiRoute) -> String {
 fn body(route: &ApiRoute) -> Value {
     match route.name {
         "startWorkflow" => json!({"grimoire": "nothing"}),
+        "takeReport" => json!({"hook_event_name": "Stop"}),
         "typeToTask" => json!({"message": "hello"}),
         "resizeTask" => json!({"cols": 80, "rows": 24}),
         "decide" => json!({"decision": "approve"}),
@@ -81,6 +83,8 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
             // Over the socket nobody needs to.
             "/sign-in" | "/sign-in/challenge" => ProblemCode::NotNow,
             "/devices/{name}" => ProblemCode::DeviceNotFound,
+            // Agents report over loopback.
+            "/hook/{session}/{task}/{attempt}" => ProblemCode::Forbidden,
             other => panic!("{other} answers {told:?}"),
         };
         assert_eq!(told.code, expected, "{}", route.name);
