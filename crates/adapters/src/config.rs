@@ -11,6 +11,7 @@ mod channel;
 mod check;
 mod entries;
 mod grant;
+mod hooks;
 pub mod layering;
 mod merge;
 mod versioned;
@@ -31,6 +32,7 @@ pub use approval::ApprovalConfig;
 pub use channel::ChannelConfig;
 pub use entries::EntriesConfig;
 pub use grant::{FullGrant, PermissionGrant};
+pub use hooks::HooksConfig;
 pub use merge::merge;
 pub use versioned::{VersionedLaunch, VersionedMode, VersionedModes};
 
@@ -117,6 +119,9 @@ pub struct Config {
     /// The program's own protocol, for headless tasks that ask or take more than one prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<ChannelConfig>,
+    /// What the program reports by itself while it runs on a terminal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HooksConfig>,
     /// How to continue an earlier conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeConfig>,

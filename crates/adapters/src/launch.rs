@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use coven_model::{AgentMode, PermissionLevel};
 
 use crate::channel::{ChannelKind, ChannelOptions};
-use crate::config::{ChannelConfig, Config, EnvConfig, ModeConfig, PromptPosition, StdinSource};
+use crate::config::{
+    ChannelConfig, Config, EnvConfig, HooksConfig, ModeConfig, PromptPosition, StdinSource,
+};
+use crate::hook::{self, HookTarget, TOKEN_VARIABLE};
 use crate::version::ProgramVersion;
 
 /// The longest single argument that Linux takes, without its closing NUL.
@@ -38,6 +41,8 @@ pub struct LaunchRequest<'a> {
     /// Whether the program is spoken to in its own protocol, where its adapter has one and its
     /// version knows it.
     pub channel: bool,
+    /// Where the program is to report what it does, where its adapter and its version can.
+    pub hooks: Option<HookTarget<'a>>,
 }
 
 /// Which conversation a launch is about.
@@ -77,6 +82,8 @@ pub struct LaunchSpec {
     pub channel: Option<ChannelLaunch>,
     /// The protocol that was wanted and that this version of the program does not speak.
     pub fallback: Option<ChannelFallback>,
+    /// Whether it reports what it does.
+    pub reports: bool,
 }
 
 /// Why a program is started without the protocol that was wanted.
@@ -160,6 +167,7 @@ pub fn launch(
         agent_session: None,
         channel: None,
         fallback: fallback(name, config, request),
+        reports: false,
     };
     launch.environment(&config.env);
     launch.environment(&mode.env);
@@ -173,6 +181,7 @@ pub fn launch(
         launch.conversation(name, config, mode, request.conversation)?;
     }
     launch.args.extend(injected.iter().cloned());
+    launch.report(config, request);
     launch.args.extend(request.extra_args.iter().cloned());
     if let Some(prompt) = prompt {
         launch.prompt(mode, prompt, request.prompt_folder)?;
@@ -316,6 +325,21 @@ impl LaunchSpec {
             model,
         });
         Ok(())
+    }
+
+    /// Makes the program report what it does, where it can and nothing speaks against it.
+    fn report(&mut self, config: &Config, request: &LaunchRequest<'_>) {
+        let is_terminal = request.mode == AgentMode::Interactive;
+        let known = |hooks: &&HooksConfig| is_terminal && hooks.is_known_to(request.version);
+        let Some(hooks) = config.hooks.as_ref().filter(known) else { return };
+        let Some(target) = &request.hooks else { return };
+        if let Some(arguments) =
+            hook::arguments(hooks.kind, target, &[&self.args, request.extra_args])
+        {
+            self.args.extend(arguments);
+            self.env.insert(TOKEN_VARIABLE.to_owned(), target.token.to_owned());
+            self.reports = true;
+        }
     }
 
     fn model(

@@ -21,6 +21,7 @@ pub mod answer;
 pub mod builtin;
 pub mod channel;
 pub mod config;
+pub mod hook;
 pub mod icons;
 pub mod launch;
 pub mod loader;

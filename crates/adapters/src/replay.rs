@@ -9,6 +9,7 @@ use coven_model::{AgentState, AgentVerdict, AwaitingKind};
 use coven_terminal::recording::{self, EventData, RecordingReader};
 use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
 
+use crate::hook::HookEvent;
 use crate::rules::ScreenRules;
 use crate::sniffer::{ReadPacer, ScreenSniffer};
 
@@ -65,7 +66,13 @@ pub fn replay(
                 replay.sniffer.resized(time);
                 replay.pace.changed(time);
             }
-            EventData::Marker(label) => told(ReplayEvent::Mark(time, label)),
+            EventData::Marker(label) => {
+                if let Some(event) = HookEvent::of_mark(&label) {
+                    replay.sniffer.report(event, time);
+                    replay.pace.changed(time);
+                }
+                told(ReplayEvent::Mark(time, label));
+            }
             EventData::Other { .. } => {}
         }
     }

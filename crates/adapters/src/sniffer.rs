@@ -4,9 +4,11 @@
 //! was typed, time passing) and says what the agent is doing. It is usable alone: with snapshots of
 //! a terminal, or with nothing but text.
 //!
-//! Sources count in this order: the program's own status (OSC 7501), its window title, the rules
-//! that read the screen, silence, and the end of the process. A title that says idle never hides
-//! a question on the screen, because some programs call themselves ready behind a dialog.
+//! Sources count in this order: the program's own status (OSC 7501), what it reported by itself
+//! ([`crate::hook`]), its window title, the rules that read the screen, silence, and the end of the
+//! process. Neither a title that says idle nor a report ever hides a question on the screen: some
+//! programs call themselves ready behind a dialog, and everything that an agent starts can send a
+//! report.
 //!
 //! Three things keep it from being fooled. A weak reading has to last before it counts, so a frame
 //! that was half painted changes nothing. A question is seen once, and again only after something
@@ -26,11 +28,12 @@ use coven_terminal::signals::{ProgramState, ProgramStatus, TerminalSignal};
 use coven_terminal::snapshot::ScreenSnapshot;
 
 use crate::config::MatchKind;
+use crate::hook::HookEvent;
 use crate::rules::{LineView, ScreenMenu, ScreenRules, TypedText, hides_lines};
 use errors::ErrorTracker;
 pub(crate) use question::AskedLine;
 use question::QuestionTracker;
-use reading::{StateReading, TimedSignal};
+use reading::{SpokenSources, StateReading, TimedSignal};
 
 pub use pacer::ReadPacer;
 
@@ -40,6 +43,10 @@ pub const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
 /// How long an agent may take to start before a person is told.
 pub const START_LIMIT: Duration = Duration::from_mins(1);
 
+/// How long an agent that reported its work may print nothing and still count as working: programs
+/// that work turn a spinner. The report of the end may be lost, because no daemon ran.
+const REPORTED_WORK_SILENCE: Duration = Duration::from_secs(10);
+
 /// How long after a resize the screen may be in disorder, because the program repaints it.
 const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
 
@@ -47,6 +54,7 @@ const RESIZE_REPAINT_TIME: Duration = Duration::from_millis(250);
 pub struct ScreenSniffer {
     rules: Arc<ScreenRules>,
     status: Option<TimedSignal<ProgramStatus>>,
+    hook: Option<TimedSignal<HookEvent>>,
     title: Option<TimedSignal<(MatchKind, String)>>,
     questions: QuestionTracker,
     errors: ErrorTracker,
@@ -56,6 +64,8 @@ pub struct ScreenSniffer {
     /// A reading that has not lasted long enough, and when it will have.
     candidate: Option<(StateReading, Duration)>,
     last: Option<StateReading>,
+    /// What the other sources said at the last look, where a report counted.
+    unreported: Option<StateReading>,
     resized: Option<Duration>,
     printed: Duration,
     /// When something was last typed.
@@ -77,6 +87,7 @@ impl ScreenSniffer {
         Self {
             rules,
             status: None,
+            hook: None,
             title: None,
             questions: QuestionTracker::default(),
             errors: ErrorTracker::default(),
@@ -97,6 +108,7 @@ impl ScreenSniffer {
             held: None,
             candidate: None,
             last: None,
+            unreported: None,
             resized: None,
             printed: Duration::ZERO,
             typed: Duration::ZERO,
@@ -110,12 +122,20 @@ impl ScreenSniffer {
     }
 
     /// The same for an agent that was followed before, by another process or run: with what it
-    /// signalled last, which it does not say again before something changes, and how many questions
-    /// it has asked, so that the one it may be showing now keeps its digest.
-    pub fn resumed(rules: Arc<ScreenRules>, said: &[TerminalSignal], asked: u64) -> Self {
+    /// signalled and reported last, which it does not say again before something changes, and how many
+    /// questions it has asked, so that the one it may be showing now keeps its digest.
+    pub fn resumed(
+        rules: Arc<ScreenRules>,
+        said: &[TerminalSignal],
+        reported: Option<HookEvent>,
+        asked: u64,
+    ) -> Self {
         let mut sniffer = Self::new(rules);
         for signal in said {
             sniffer.signal(signal, Duration::ZERO);
+        }
+        if let Some(event) = reported {
+            sniffer.report(event, Duration::ZERO);
         }
         // That it has worked, and what it has asked, was noticed before.
         Self {
@@ -203,6 +223,24 @@ impl ScreenSniffer {
         }
     }
 
+    /// The agent reported something by itself. Whether that changes the verdict shows at the next
+    /// look.
+    pub fn report(&mut self, event: HookEvent, now: Duration) {
+        let earlier = self.hook.take();
+        let counts = event.after(earlier.as_ref().map(|earlier| earlier.value));
+        self.hook = counts.map(|value| {
+            let since = earlier
+                .filter(|earlier| earlier.value.state() == value.state())
+                .map_or(now, |earlier| earlier.since);
+            TimedSignal { value, since }
+        });
+    }
+
+    /// What the agent reported last, as far as it still counts.
+    pub fn reported(&self) -> Option<HookEvent> {
+        self.hook.as_ref().map(|hook| hook.value)
+    }
+
     fn title_changed(&mut self, title: &str, now: Duration) {
         let told = self.rules.title(title).map(|(kind, _)| (kind, title.trim().to_owned()));
         let kind = told.as_ref().map(|(kind, _)| *kind);
@@ -263,6 +301,8 @@ impl ScreenSniffer {
         // Whoever looked has done something about it. If it is quiet again, they are told again.
         self.told_unexplained = None;
         self.typed = now;
+        // An interrupt ends a turn, and no program reports that.
+        self.hook = None;
     }
 
     pub fn typed_text(&self) -> TypedText {
@@ -295,13 +335,20 @@ impl ScreenSniffer {
         }
         let view = view.answered(self.questions.answered_line()).with_typed(self.typed_text);
         self.errors.set_lines(self.rules.lines_of(&view, MatchKind::Error));
-        let mut reading = StateReading::take(
-            &self.rules,
-            &view,
-            self.status.as_ref(),
-            self.title.as_ref(),
-            &self.errors,
-        );
+        let sources = SpokenSources {
+            status: self.status.as_ref(),
+            hook: self.hook.as_ref(),
+            title: self.title.as_ref(),
+        };
+        let reading = StateReading::take(&self.rules, &view, sources, &self.errors);
+        self.unreported = (reading.source == EvidenceSource::Channel).then(|| {
+            let sources = SpokenSources { hook: None, ..sources };
+            StateReading::take(&self.rules, &view, sources, &self.errors)
+        });
+        self.apply_look(reading, now)
+    }
+
+    fn apply_look(&mut self, mut reading: StateReading, now: Duration) -> bool {
         if reading.source == EvidenceSource::Generic
             && self.answered_generic.as_ref() == Some(&reading.text)
         {
@@ -316,10 +363,32 @@ impl ScreenSniffer {
         self.apply_reading(reading, now)
     }
 
+    /// When the work that the agent reported does not count any more, if it prints nothing before.
+    fn reported_work_until(&self) -> Option<Duration> {
+        let hook = self.hook.as_ref().filter(|hook| hook.value.says_working())?;
+        Some(self.printed.max(hook.since) + REPORTED_WORK_SILENCE)
+    }
+
+    /// Stops believing that the agent works because it reported so, once it is silent. What the
+    /// other sources say counts from then on.
+    fn forget_silent_work(&mut self, now: Duration) -> bool {
+        if self.reported_work_until().is_none_or(|until| until > now) {
+            return false;
+        }
+        self.hook = None;
+        match self.unreported.take() {
+            Some(reading) => self.apply_look(reading, now),
+            None => false,
+        }
+    }
+
     /// Time has passed. Says whether the verdict changed.
     pub fn tick(&mut self, now: Duration) -> bool {
         if self.exited {
             return false;
+        }
+        if self.forget_silent_work(now) {
+            return true;
         }
         if let Some((reading, due)) = self.candidate.take() {
             if due <= now {
@@ -378,14 +447,16 @@ impl ScreenSniffer {
         let candidate = self.candidate.as_ref().map(|(_, due)| *due);
         let again = self.questions.asked_again_at();
         let quiet = self.quiet_at();
-        [candidate, again, quiet, self.unexplained_at()].into_iter().flatten().min()
+        let silent = self.reported_work_until();
+        [candidate, again, quiet, self.unexplained_at(), silent].into_iter().flatten().min()
     }
 
     fn quiet_at(&self) -> Option<Duration> {
         let (after, _) = self.rules.quiet?;
         let open = matches!(self.verdict.state, AgentState::Starting | AgentState::Unknown)
             && !self.silent;
-        (open && self.status.is_none() && self.title.is_none()).then(|| self.printed + after)
+        let silent = self.status.is_none() && self.hook.is_none() && self.title.is_none();
+        (open && silent).then(|| self.printed + after)
     }
 
     fn quiet(&mut self, now: Duration) -> bool {

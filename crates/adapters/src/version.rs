@@ -30,6 +30,16 @@ impl ProgramVersion {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+
+    /// Whether a version is at least the first one that something is known of. A version that is not
+    /// known stands for the newest one, and a bound that is none for every version.
+    pub(crate) fn is_since(since: Option<&str>, version: Option<&Self>) -> bool {
+        let since = since.and_then(|since| since.parse::<Self>().ok());
+        match (since, version) {
+            (Some(since), Some(version)) => *version >= since,
+            _ => true,
+        }
+    }
 }
 
 impl FromStr for ProgramVersion {

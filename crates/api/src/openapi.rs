@@ -151,6 +151,7 @@ fn path_parameters(path: &str) -> Vec<Value> {
         "id" => "The session: its id, the beginning of its id, or its name.",
         "task" => "The task's id.",
         "session" => "The session's id; with the number it is the intervention's id.",
+        "attempt" => "The number of the attempt, from 1.",
         "number" => "The intervention's number in its session.",
         _ => "Its name.",
     };

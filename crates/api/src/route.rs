@@ -21,8 +21,9 @@ use crate::system::{
     TrustQuery, VersionResponse,
 };
 use crate::task::{
-    AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ScreenSize, TaskScreen,
-    TaskTranscript, TranscriptQuery, TypeRequest, TypeResponse, VerdictExplanation,
+    AgentReport, AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ReportAnswer,
+    ScreenSize, TaskScreen, TaskTranscript, TranscriptQuery, TypeRequest, TypeResponse,
+    VerdictExplanation,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, SessionOutputs, StartWorkflow, StartedSession, WorkflowDetails,
@@ -103,6 +104,9 @@ pub enum RouteAccess {
     Device(DeviceRole),
     /// No device: it is there over the socket only.
     Socket,
+    /// No device and nothing of the user's: an agent that shows the token of its own attempt, over
+    /// loopback only.
+    Report,
 }
 
 impl RouteAccess {
@@ -112,6 +116,7 @@ impl RouteAccess {
             Self::Open => "open",
             Self::Device(role) => role.as_str(),
             Self::Socket => "socket",
+            Self::Report => "report",
         }
     }
 }
@@ -179,6 +184,10 @@ impl ApiRoute {
 
     const fn by(self, role: DeviceRole) -> Self {
         Self { access: RouteAccess::Device(role), ..self }
+    }
+
+    const fn of_agent(self) -> Self {
+        Self { access: RouteAccess::Report, ..self }
     }
 
     const fn socket_only(self) -> Self {
@@ -367,6 +376,10 @@ pub const ROUTES: &[ApiRoute] = &[
             ProblemCode::NoAgent,
             ProblemCode::TooMany,
         ]),
+    post("/hook/{session}/{task}/{attempt}", "takeReport", "What an agent reports by itself")
+        .takes::<AgentReport>()
+        .gives::<ReportAnswer>()
+        .of_agent(),
     get("/interventions", "listInterventions", "What waits for a person")
         .query::<InterventionQuery>()
         .gives::<InterventionList>()

@@ -249,3 +249,15 @@ pub struct ScreenSize {
     #[schemars(range(min = 1, max = 1000))]
     pub rows: u16,
 }
+
+/// What an agent on a terminal reports by itself: the event of its own hook. Everything else that it
+/// sends along is left alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentReport {
+    /// The name that the agent gives the event, such as `Stop`.
+    pub hook_event_name: String,
+}
+
+/// What a report is answered: nothing, so that it decides nothing for the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportAnswer {}

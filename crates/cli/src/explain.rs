@@ -1,6 +1,6 @@
 //! `coven explain`: why we think that an agent does what we say.
 
-use coven_model::EvidenceSource;
+use coven_model::{EvidenceSource, is_report_rule};
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -47,6 +47,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let (rule, region) =
                 (output::one_line(&evidence.rule), output::one_line(&evidence.region));
             text.put(match (evidence.source, region.is_empty()) {
+                (EvidenceSource::Channel, _) if is_report_rule(&rule) => {
+                    format!("reported {rule}\n")
+                }
                 (EvidenceSource::Channel, true) => format!("its message {rule}\n"),
                 (EvidenceSource::Channel, false) => {
                     format!("its message {rule}, request {region}\n")

@@ -114,9 +114,11 @@ impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for MayRead<T> {
 
 async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, ApiProblem> {
     let (parts, body) = request.into_parts();
-    let bytes = tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.map_err(|_| {
-        ApiProblem::new(ProblemCode::RequestTimeout, "the body took too long to arrive")
-    })??;
+    let (bytes, length) = in_time(collect(body, MAX_BODY_BYTES)).await?;
+    if length > MAX_BODY_BYTES {
+        let detail = format!("a body has at most {MAX_BODY_BYTES} bytes");
+        return Err(ApiProblem::new(ProblemCode::TooLarge, detail));
+    }
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -130,9 +132,20 @@ async fn body<T: DeserializeOwned>(request: Request) -> Result<Option<T>, ApiPro
     parse(&bytes).map(Some)
 }
 
-/// Reads a body. One that is too large is heard for a while longer and forgotten: who is still
-/// sending when we hang up does not hear why.
-async fn collect(mut body: Body) -> Result<Vec<u8>, ApiProblem> {
+/// The beginning of a body, at most `limit` bytes. The rest is heard for a while and forgotten.
+pub(crate) async fn beginning(body: Body, limit: usize) -> Result<Vec<u8>, ApiProblem> {
+    Ok(in_time(collect(body, limit)).await?.0)
+}
+
+async fn in_time<T>(body: impl Future<Output = Result<T, ApiProblem>>) -> Result<T, ApiProblem> {
+    tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| {
+        ApiProblem::new(ProblemCode::RequestTimeout, "the body took too long to arrive")
+    })?
+}
+
+/// Reads a body: its beginning, and how long it is. What is too much is heard for a while longer and
+/// forgotten: who is still sending when we hang up does not hear why.
+async fn collect(mut body: Body, limit: usize) -> Result<(Vec<u8>, usize), ApiProblem> {
     let mut bytes = Vec::new();
     let mut heard = 0;
     while let Some(frame) = body.frame().await {
@@ -143,17 +156,10 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, ApiProblem> {
         if heard > MAX_DISCARDED_BODY_BYTES {
             break;
         }
-        if heard <= MAX_BODY_BYTES {
-            bytes.extend_from_slice(&data);
-        }
+        let room = data.len().min(limit - bytes.len());
+        bytes.extend_from_slice(&data[..room]);
     }
-    if heard > MAX_BODY_BYTES {
-        return Err(ApiProblem::new(
-            ProblemCode::TooLarge,
-            format!("a body has at most {MAX_BODY_BYTES} bytes"),
-        ));
-    }
-    Ok(bytes)
+    Ok((bytes, heard))
 }
 
 fn is_json(parts: &Parts) -> bool {

@@ -41,6 +41,10 @@ pub(crate) async fn authenticate(
         Ok(admitted) => admitted,
         Err(problem) => return respond(&problem),
     };
+    // An agent that reports is nobody who could ask for more: no handler finds a caller.
+    if admitted.access == RouteAccess::Report {
+        return next.run(request).await;
+    }
     match identify(&daemon, admitted).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -92,9 +96,15 @@ fn check(daemon: &Daemon, request: &Request) -> Result<Admitted, ApiProblem> {
     let mut device = None;
     if let PeerTransport::Tcp { local, .. } = via {
         origin::check(headers, request.uri(), local, kind_of(request))?;
-        if access != RouteAccess::Open {
+        if access == RouteAccess::Report {
+            origin::refuse_browsers(headers)?;
+        } else if access != RouteAccess::Open {
             device = Some(authorize(daemon, request)?);
         }
+    }
+    if access == RouteAccess::Report && matches!(via, PeerTransport::Socket { .. }) {
+        let detail = "agents report over the daemon's address on loopback";
+        return Err(ApiProblem::new(ProblemCode::Forbidden, detail));
     }
     if daemon.service.stopping().is_cancelled() && changes {
         return Err(ApiProblem::new(ProblemCode::Stopping, "the daemon is stopping"));
@@ -239,7 +249,7 @@ fn note_use(daemon: &Daemon, device: &DeviceGrant) {
     });
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

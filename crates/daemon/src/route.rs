@@ -9,6 +9,7 @@ mod intervention;
 mod look;
 mod page;
 mod policy;
+mod report;
 mod system;
 mod task;
 mod trust;
@@ -44,6 +45,7 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/workflows/{id}/tasks/{task}/interrupt", post(task::interrupt))
         .route("/workflows/{id}/tasks/{task}/complete", post(task::complete))
         .route("/workflows/{id}/tasks/{task}/stop", post(task::stop))
+        .route("/hook/{session}/{task}/{attempt}", post(report::take))
         .route("/interventions", get(intervention::list))
         .route("/interventions/{session}/{number}", post(intervention::decide))
         .route("/grimoires", get(catalogue::grimoires))

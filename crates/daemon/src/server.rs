@@ -72,6 +72,8 @@ async fn around(State(daemon): State<Daemon>, request: Request, next: Next) -> R
         Some(LoggedProblem(problem)) => {
             tracing::info!("{method} {path} {status} {}: {}", problem.code, problem.detail);
         }
+        // Agents report several times a turn.
+        None if path.starts_with("/hook/") => tracing::debug!("{method} {path} {status}"),
         None if method == axum::http::Method::GET => tracing::debug!("{method} {path} {status}"),
         None => tracing::info!("{method} {path} {status}"),
     });

@@ -60,5 +60,6 @@ impl Daemon {
     /// Sets the address on loopback, which is known once the port is bound and never changes.
     pub(crate) fn set_address(&self, address: SocketAddr, lost_port: Option<u16>) {
         self.access.loopback.get_or_init(|| (address, lost_port));
+        self.service.set_loopback(address);
     }
 }

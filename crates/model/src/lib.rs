@@ -43,7 +43,7 @@ pub use transcript::{StepStatus, TranscriptEntry, TranscriptPart, TranscriptStep
 pub use tree::{JobTree, PortRange, RepositoryRecord, TreeId, TreeWork};
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{
-    AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, VerdictEvidence,
-    is_generic_rule,
+    AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, REPORT_PREFIX,
+    VerdictEvidence, is_generic_rule, is_report_rule,
 };
 pub use view::{PlanLane, PlanRow, PlanView, SessionView};

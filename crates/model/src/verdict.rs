@@ -103,7 +103,7 @@ impl fmt::Display for AwaitingKind {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceSource {
-    /// The program's own protocol.
+    /// The program's own protocol, or what it reported by itself.
     Channel,
     /// The program's own status signal (OSC 7501).
     Signal,
@@ -130,7 +130,7 @@ pub struct VerdictEvidence {
     pub source: EvidenceSource,
     /// The rule that decided, by the name it has in the adapter file.
     pub rule: String,
-    /// The part of the screen that was looked at, as written in the rule; or `title`, `signal`.
+    /// The part of the screen that was looked at, as written in the rule; or `title`, `signal`, `hook`.
     pub region: String,
     /// The text that matched, with a little around it.
     pub text: String,
@@ -149,6 +149,15 @@ const GENERIC_PREFIX: &str = "generic:";
 /// Whether a rule by this name is none of an adapter, but one of those for any program.
 pub fn is_generic_rule(rule: &str) -> bool {
     rule.starts_with(GENERIC_PREFIX)
+}
+
+/// With what the names begin that stand in the place of a rule where the program reported by itself
+/// what it does.
+pub const REPORT_PREFIX: &str = "hook:";
+
+/// Whether a rule by this name is an event that the program reported by itself.
+pub fn is_report_rule(rule: &str) -> bool {
+    rule.starts_with(REPORT_PREFIX)
 }
 
 /// A source that says something else than the verdict.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,6 +113,9 @@ pub struct Options {
     /// How long a session that is over stays in memory after the last request. Then it is read
     /// from the disk.
     pub linger: Duration,
+    /// Where agents on terminals report to by themselves, where they can: the daemon's address on
+    /// loopback. Without it they are not asked to.
+    pub report_address: Option<SocketAddr>,
     /// What tells the time.
     pub clock: Clock,
 }
@@ -144,6 +148,7 @@ impl Options {
             writer: JournalWriter::new(),
             retention: Retention::default(),
             linger: LINGER,
+            report_address: None,
             clock: Clock::system(),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coven_adapters::AgentAdapter;
 use coven_adapters::channel::ChannelKind;
+use coven_adapters::hook::HookEvent;
 use coven_adapters::launch::LaunchSpec;
 use coven_model::{AgentMode, AgentVerdict, ContentDigest, JobOutcome, Timestamp};
 use coven_runtime::domain::Pane;
@@ -18,6 +19,7 @@ use crate::channel::{ChannelSetup, FoundChannel};
 use crate::delivery::{DeliveryError, Message};
 use crate::event::ShownState;
 use crate::finished::PastActivity;
+use crate::hook::{HookToken, ReportRefused};
 use crate::launch::{self, StartError};
 use crate::subscription::RunnerSubscription;
 use crate::task::{AgentTask, TaskPlace};
@@ -28,6 +30,8 @@ use crate::task::{AgentTask, TaskPlace};
 pub struct AgentRunner {
     handle: ActorHandle,
     channel: Option<ChannelKind>,
+    /// What a report of the agent must show, where it reports.
+    token: Option<Arc<HookToken>>,
 }
 
 /// An agent on a terminal that was started before, as it was found.
@@ -59,6 +63,20 @@ pub struct AgentView {
     pub resizes: u64,
 }
 
+/// An agent whose token was shown.
+#[derive(Clone, Debug)]
+pub struct AgentReporter(ActorHandle);
+
+impl AgentReporter {
+    /// Takes what the agent reports. It is evidence beside the screen and decides nothing alone.
+    /// What is not understood is left alone, and so is what comes faster than it can be noted.
+    pub fn take(&self, body: &[u8]) {
+        if let Some(event) = HookEvent::of_report(body) {
+            self.0.try_tell(Request::Report(event));
+        }
+    }
+}
+
 impl AgentRunner {
     /// Starts an agent. Must be called within a tokio runtime that has I/O and time.
     pub fn start(
@@ -71,6 +89,11 @@ impl AgentRunner {
         }
         let launch = launch::plan(&*adapter, &task, place)?;
         let config = launch::prepare(&launch, &task, place)?;
+        let token = task.hooks.take().filter(|_| launch.reports).map(|hooks| hooks.token);
+        // Before the process is there: its first report may come at once.
+        if let (Some(token), Some(folder)) = (&token, &place.folder) {
+            token.save(folder).map_err(StartError::Hooks)?;
+        }
         let pane = place.domain.spawn(&config)?;
         let screen = Screen::new(task.size);
         let inputs = std::mem::take(&mut task.pending_inputs);
@@ -78,7 +101,7 @@ impl AgentRunner {
         let reader = AgentReader::terminal(&*adapter, screen, prompt, typed, inputs);
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session);
-        Ok(Self { handle: actor.spawn()?, channel: None })
+        Ok(Self { handle: actor.spawn()?, channel: None, token: token.map(Arc::new) })
     }
 
     /// Starts an agent without a terminal that is spoken to in its own protocol.
@@ -99,7 +122,7 @@ impl AgentRunner {
         let reader = AgentReader::Channel(Box::new(setup.reader()));
         let actor = RunnerActor::new(adapter, task, pane, reader, place.folder.clone(), 0)
             .with_session(launch.agent_session.clone());
-        Ok(Self { handle: actor.spawn()?, channel })
+        Ok(Self { handle: actor.spawn()?, channel, token: None })
     }
 
     /// Follows an agent that was started before and is spoken to in its own protocol. Its pane must
@@ -115,7 +138,7 @@ impl AgentRunner {
         let FoundChannel { reader, offset, .. } = found;
         let reader = AgentReader::Channel(Box::new(reader));
         let actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
-        Ok(Self { handle: actor.spawn()?, channel })
+        Ok(Self { handle: actor.spawn()?, channel, token: None })
     }
 
     /// What an agent that is spoken to in its own protocol said at the end of its last turn.
@@ -137,12 +160,13 @@ impl AgentRunner {
         let FoundAgent { pane, mut screen, offset, exact, past, folder } = found;
         screen.set_replies(true);
         let inputs = std::mem::take(&mut task.pending_inputs);
+        let token = folder.as_deref().and_then(HookToken::load).map(Arc::new);
         let reader = AgentReader::adopted(&*adapter, screen, past, inputs);
         let mut actor = RunnerActor::new(adapter, task, pane, reader, folder, offset);
         if !exact {
             actor.repaint();
         }
-        Ok(Self { handle: actor.spawn()?, channel: None })
+        Ok(Self { handle: actor.spawn()?, channel: None, token })
     }
 
     /// Sends a message and waits until it is verified that the agent works on it.
@@ -201,6 +225,12 @@ impl AgentRunner {
     pub async fn give(&self, answer: GivenAnswer) -> Result<(), AnswerError> {
         let ask = |reply| Request::Answer { answer, reply };
         self.handle.ask(ask).await.unwrap_or(Err(AnswerError::Ended))
+    }
+
+    /// The agent as one that reports by itself, for a client that shows the token of this attempt.
+    pub fn reporter(&self, token: &str) -> Result<AgentReporter, ReportRefused> {
+        let is_own = self.token.as_ref().is_some_and(|own| own.is(token));
+        if is_own { Ok(AgentReporter(self.handle.clone())) } else { Err(ReportRefused) }
     }
 
     /// What the terminal shows now.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use coven_adapters::AgentAdapter;
+use coven_adapters::hook::HookEvent;
 use coven_adapters::replay::is_reply;
 use coven_model::{AgentMode, AgentState, JobOutcome, StateMark, TokenUsage};
 use coven_runtime::domain::{ExitStatus, InputMode};
@@ -54,6 +55,8 @@ pub struct PastActivity {
     pub questions: u64,
     /// The last of each thing that it keeps saying by signals: its title and its status.
     pub said: Vec<TerminalSignal>,
+    /// What it reported last by itself, if nothing was typed since.
+    pub reported: Option<HookEvent>,
     /// What it was doing last, as the process that followed it then noted.
     pub(crate) last: Option<StateMark>,
     /// What was typed and not submitted, where the terminal collects lines.
@@ -98,6 +101,9 @@ pub fn past(
                     typist = LineTypist::Runner;
                     submits = is_submit(&note);
                 }
+                if let Some(event) = HookEvent::of_mark(&note) {
+                    past.reported = event.after(past.reported);
+                }
                 let Some(mark) = StateMark::read(&note) else { continue };
                 match mark.state {
                     AgentState::Working => past.worked = true,
@@ -116,6 +122,7 @@ pub fn past(
                 past.worked = false;
                 past.submitted = std::mem::take(&mut submits);
                 answered = true;
+                past.reported = None;
                 past.line.typed(&bytes, false, std::mem::take(&mut typist));
             }
             _ => {}
@@ -165,7 +172,7 @@ mod tests {
         let said = |until: u64| past(&*adapter, folder.path(), until).unwrap();
         let works = |past: &PastActivity| {
             let mut sniffer =
-                coven_adapters::ScreenSniffer::resumed(adapter.rules(), &past.said, 0);
+                coven_adapters::ScreenSniffer::resumed(adapter.rules(), &past.said, None, 0);
             sniffer.look_at_text("Type a message", std::time::Duration::ZERO);
             sniffer.verdict().state == AgentState::Working
         };
@@ -178,6 +185,27 @@ mod tests {
         assert!(over.worked && !works(&over), "{over:?}");
         // A signal that was cut off is still to come.
         assert_eq!(said(ends[0] + 3), idle);
+    }
+
+    #[test]
+    fn what_an_agent_reported_is_known_until_something_is_typed() {
+        let adapter = default_registry().create("demo", Options::default()).unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
+        let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
+        let reported = || past(&*adapter, folder.path(), u64::MAX).unwrap().reported;
+        assert_eq!(reported(), None);
+        tape.mark(1, &HookEvent::PostToolUse.mark()).unwrap();
+        tape.mark(2, "coven:input x").unwrap();
+        assert_eq!(reported(), Some(HookEvent::PostToolUse));
+        // The terminal answers by itself; that is no typing.
+        tape.input(3, b"\x1b[?62c").unwrap();
+        assert_eq!(reported(), Some(HookEvent::PostToolUse));
+        tape.mark(4, &HookEvent::PermissionRequest.mark()).unwrap();
+        assert_eq!(reported(), None);
+        tape.mark(5, &HookEvent::Stop.mark()).unwrap();
+        assert_eq!(reported(), Some(HookEvent::Stop));
+        tape.input(6, b"go on\r").unwrap();
+        assert_eq!(reported(), None);
     }
 
     #[test]

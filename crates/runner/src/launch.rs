@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use coven_adapters::config::StdinSource;
+use coven_adapters::hook::HookTarget;
 use coven_adapters::launch::{LaunchConversation, LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::{AgentAdapter, ProgramVersion};
 use coven_folder::{Durability, OpenFolder};
@@ -39,6 +40,9 @@ pub enum StartError {
     /// What the protocol of the agent needs could not be written.
     #[error("the conversation could not be written down: {0}")]
     Channel(#[source] io::Error),
+    /// The token of what the agent reports could not be written.
+    #[error("the token of its reports could not be written down: {0}")]
+    Hooks(#[source] io::Error),
     /// The task has more to say than a prompt, and the program takes no more.
     #[error("there are inputs for it after its prompt, which it cannot be told: {reason}")]
     NeedsChannel {
@@ -69,6 +73,8 @@ pub(crate) fn plan(
     };
     let folder = place.inputs().and_then(|folder| folder.to_str());
     let version = installed_version(adapter, task, place);
+    // Without a folder the token would be forgotten with this process.
+    let hooks = task.hooks.as_ref().filter(|_| place.folder.is_some());
     Ok(adapter.launch(&LaunchRequest {
         mode: task.mode,
         prompt: task.prompt.as_deref(),
@@ -80,6 +86,7 @@ pub(crate) fn plan(
         conversation,
         prompt_folder: folder,
         channel: task.channel.is_wanted(),
+        hooks: hooks.map(|hooks| HookTarget { url: &hooks.url, token: hooks.token.reveal() }),
     })?)
 }
 
@@ -92,7 +99,10 @@ fn installed_version(
 ) -> Option<ProgramVersion> {
     let config = adapter.config();
     let since = config.channel.as_ref().and_then(|channel| channel.since.as_ref());
-    let differs = !config.versions.is_empty() || (task.channel.is_wanted() && since.is_some());
+    let reports = config.hooks.as_ref().filter(|_| task.hooks.is_some());
+    let differs = !config.versions.is_empty()
+        || (task.channel.is_wanted() && since.is_some())
+        || reports.is_some_and(|hooks| hooks.since.is_some());
     if !differs || config.version_args.is_empty() {
         return None;
     }

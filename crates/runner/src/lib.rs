@@ -18,6 +18,7 @@ mod event;
 mod finished;
 mod headless;
 mod hidden;
+mod hook;
 mod launch;
 mod mark;
 mod outcome;
@@ -28,7 +29,7 @@ mod task;
 mod unwind;
 
 pub use actor::StopError;
-pub use agent::{AgentRunner, AgentView, FoundAgent};
+pub use agent::{AgentReporter, AgentRunner, AgentView, FoundAgent};
 pub use answer::{AnswerAction, AnswerError, GivenAnswer};
 pub use channel::{FoundChannel, channel_codec};
 pub use delivery::{
@@ -38,6 +39,7 @@ pub use event::{RunnerEvent, RunnerUpdate, ScreenQuestion, ShownState};
 pub use finished::{PastActivity, finished, past};
 pub use headless::{HeadlessRunner, StartedHeadless, start_headless};
 pub use hidden::HiddenTexts;
+pub use hook::{HookAddress, HookToken, ReportRefused};
 pub use launch::StartError;
 pub use redact::Redactor;
 pub use subscription::RunnerSubscription;

@@ -10,6 +10,8 @@ use coven_model::{AgentMode, PermissionLevel};
 use coven_runtime::domain::{Domain, Sandbox};
 use coven_terminal::screen::GridSize;
 
+use crate::hook::HookAddress;
+
 /// One task for one agent.
 #[derive(Clone, Debug)]
 pub struct AgentTask {
@@ -44,6 +46,8 @@ pub struct AgentTask {
     pub secrets: Vec<String>,
     /// Whether a headless agent is spoken to in its own protocol, where it has one.
     pub channel: ChannelUse,
+    /// Where an agent on a terminal is to report to, where its program can.
+    pub hooks: Option<HookAddress>,
 }
 
 /// Whether a headless agent is spoken to in its own protocol.
@@ -84,6 +88,7 @@ impl AgentTask {
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
             channel: ChannelUse::Unwanted,
+            hooks: None,
         }
     }
 

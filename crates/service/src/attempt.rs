@@ -242,7 +242,7 @@ fn title(session: &SessionId, task: &TaskId) -> String {
 
 /// What was seen where, by which rule.
 fn words(verdict: &AgentVerdict) -> String {
-    use coven_model::EvidenceSource as Source;
+    use coven_model::{EvidenceSource as Source, is_report_rule};
     let doing = match verdict.kind {
         Some(kind) => format!("{} ({kind})", verdict.state),
         None => verdict.state.to_string(),
@@ -250,6 +250,9 @@ fn words(verdict: &AgentVerdict) -> String {
     let evidence = &verdict.evidence;
     let (rule, region) = (&evidence.rule, &evidence.region);
     let why = match evidence.source {
+        Source::Channel if is_report_rule(rule) => {
+            format!("the program reported it by itself (`{rule}`)")
+        }
         Source::Channel => format!("the program says so in its own protocol (`{rule}` {region})"),
         Source::Signal => format!("the program says so itself by the signal `{rule}`"),
         Source::Title => format!("the rule `{rule}` matched the window title"),

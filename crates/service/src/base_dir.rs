@@ -288,6 +288,7 @@ impl BaseDirectory {
         options.feed = context.feed.clone();
         options.writer = context.writer.clone();
         options.admission = context.admission.clone();
+        options.report_address = context.loopback.get().copied();
         options.retention = config.retention();
         options.keeper = format!("the coven daemon {}", env!("CARGO_PKG_VERSION"));
         options.policies = self.first_policies(context, project);

@@ -75,6 +75,11 @@ pub struct ServiceConfig {
     /// `coven play` shows them; no unless said. Nothing lets them read it.
     #[serde(default)]
     pub agent_clipboard: bool,
+    /// Whether agents on terminals report by themselves what they do, where they can (`hooks` of an
+    /// adapter); no unless said. They report to the daemon's port. While the daemon is away another
+    /// user of the machine may have that port, and would read what the agent is asked and does.
+    #[serde(default)]
+    pub agent_reports: bool,
     /// Commands that are run by `sh -c` when something happens to a run. They have
     /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
     #[serde(default)]

@@ -1,7 +1,9 @@
 //! What all parts of the service share: the user's folders and settings, the feed, what the user
 //! agreed to, the metrics, and the end of it all.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use coven_api::system::FolderTrust;
 use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
@@ -32,6 +34,8 @@ pub(crate) struct ServiceContext {
     pub(crate) admission: AdmissionQueue,
     pub(crate) trust: TrustStore,
     pub(crate) versions: InstalledVersions,
+    /// The daemon's address on loopback, where agents report to; none if they are not to.
+    pub(crate) loopback: OnceLock<SocketAddr>,
     /// What terminals showed, of the attempts that were asked for last.
     pub(crate) screen_logs: ScreenLogs,
     /// Where the attempts of sessions lie that are not in memory, of those that were asked for

@@ -46,6 +46,7 @@ mod places;
 mod policies;
 pub mod private_file;
 mod problem;
+mod report;
 mod service;
 mod sessions;
 mod show;
@@ -74,7 +75,7 @@ pub use coven_orchestrator::{
 };
 pub use coven_orchestrator::{ProjectTrust, blocking as blocking_work};
 pub use coven_runner::{
-    RunnerEvent as TerminalEvent, RunnerSubscription as TerminalSubscription,
+    AgentReporter, RunnerEvent as TerminalEvent, RunnerSubscription as TerminalSubscription,
     RunnerUpdate as TerminalUpdate,
 };
 pub use coven_runtime::hold::HolderRegistry;

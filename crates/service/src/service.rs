@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use coven_api::ProblemCode;
@@ -101,6 +101,7 @@ impl Service {
             admission: AdmissionQueue::new(slots),
             trust: TrustStore::open(&places),
             versions: InstalledVersions::default(),
+            loopback: OnceLock::new(),
             screen_logs: ScreenLogs::default(),
             past_attempts: PastAttempts::default(),
             metrics: Metrics::new(),

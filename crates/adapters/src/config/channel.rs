@@ -69,11 +69,7 @@ impl Config {
 impl ChannelConfig {
     /// Whether a version of the program speaks it; nothing stands for the newest one.
     pub fn is_known_to(&self, version: Option<&ProgramVersion>) -> bool {
-        let since = self.since.as_deref().and_then(|since| since.parse::<ProgramVersion>().ok());
-        match (since, version) {
-            (Some(since), Some(version)) => *version >= since,
-            _ => true,
-        }
+        ProgramVersion::is_since(self.since.as_deref(), version)
     }
 
     /// Why a version of the program is not spoken to: it is older than the first that speaks the

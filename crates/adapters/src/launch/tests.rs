@@ -1,6 +1,7 @@
 //! Exactly which program is started with which arguments.
 
 mod built_in;
+mod hooks;
 mod prompts;
 mod versions;
 
@@ -37,6 +38,7 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     conversation: LaunchConversation::New,
     prompt_folder: None,
     channel: false,
+    hooks: None,
 };
 
 const INTERACTIVE: LaunchRequest<'static> =

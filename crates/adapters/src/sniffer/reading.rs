@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use coven_model::{
     AgentState, AgentVerdict, AskedAction, AwaitingKind, ContentDigest, EvidenceConflict,
-    EvidenceSource, VerdictEvidence,
+    EvidenceSource, REPORT_PREFIX, VerdictEvidence,
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
 use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
+use crate::hook::HookEvent;
 use crate::rules::{
     CompiledRule, GenericHit, LinePlace, LineView, RuleHit, ScreenMenu, ScreenRules, hidden_line,
 };
@@ -74,6 +75,14 @@ impl TimedSignal<ProgramStatus> {
     }
 }
 
+/// What a program says beside its screen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpokenSources<'a> {
+    pub(super) status: Option<&'a TimedSignal<ProgramStatus>>,
+    pub(super) hook: Option<&'a TimedSignal<HookEvent>>,
+    pub(super) title: Option<&'a TimedSignal<(MatchKind, String)>>,
+}
+
 /// What all sources say at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct StateReading {
@@ -108,8 +117,7 @@ impl StateReading {
     pub(super) fn take(
         rules: &ScreenRules,
         view: &LineView<'_>,
-        status: Option<&TimedSignal<ProgramStatus>>,
-        title: Option<&TimedSignal<(MatchKind, String)>>,
+        sources: SpokenSources<'_>,
         errors: &ErrorTracker,
     ) -> Self {
         let news = |rule: &CompiledRule| rule.kind != MatchKind::Error;
@@ -118,26 +126,34 @@ impl StateReading {
         if let Some(hit) = hidden_line(view).filter(|_| !is_known) {
             return Self::of_generic(hit);
         }
-        if let Some(status) = status {
+        let title = || sources.title.map(|title| Self::of_title(rules, view, title, errors));
+        if let Some(status) = sources.status {
             let told = Self::of_status(rules, view, status);
+            let screen = shown.map(|hit| Self::screen(rules, hit));
+            let reported = sources.hook.and_then(|hook| Self::of_hook(rules, view, hook));
             if !told.ends_turn() {
-                return told.against(shown.map(|hit| Self::screen(rules, hit)));
+                return told.against(screen).against(reported);
             }
-            // A child of the agent can say that it is idle. What the screen shows the agent itself
-            // has painted last.
-            if let Some(busy) = shown.map(|hit| Self::screen(rules, hit)).filter(Self::is_busy) {
-                return busy.against(Some(told));
+            return told.against(reported).unless_busy(screen, title());
+        }
+        if let Some(hook) = sources.hook
+            && let Some(told) = Self::of_hook(rules, view, hook)
+        {
+            let screen = shown.map(|hit| Self::screen(rules, hit));
+            if told.ends_turn() {
+                return told.unless_busy(screen, title());
             }
-            let title = title.map(|title| Self::of_title(rules, view, title, errors));
-            // What a screen looks like in any program is less than what the program says twice.
-            return match title {
-                Some(title) if title.source == EvidenceSource::Generic => told.against(Some(title)),
-                Some(title) if title.is_busy() => title.against(Some(told)),
-                _ => told,
+            // Only a status is believed that the agent works while a question is there.
+            let asked = match screen {
+                None => rules.generic(view).map(Self::of_generic),
+                screen => screen.filter(Self::asks),
+            };
+            return match asked {
+                Some(asked) => asked.against(Some(told)),
+                None => told.against(title()),
             };
         }
-        if let Some(title) = title {
-            let told = Self::of_title(rules, view, title, errors);
+        if let Some(told) = title() {
             let screen = shown.map(|hit| Self::screen(rules, hit));
             return match screen {
                 Some(busy) if told.ends_turn() && busy.is_busy() => busy.against(Some(told)),
@@ -147,6 +163,21 @@ impl StateReading {
         match shown {
             Some(hit) => Self::of_hit(rules, view, hit, errors),
             None => Self::unexplained(rules, view),
+        }
+    }
+
+    /// What was told that ends a turn, unless another source says that the agent is busy.
+    fn unless_busy(self, screen: Option<Self>, title: Option<Self>) -> Self {
+        // A child of the agent can say that it is idle. What the screen shows the agent itself has
+        // painted last.
+        if let Some(busy) = screen.filter(Self::is_busy) {
+            return busy.against(Some(self));
+        }
+        // What a screen looks like in any program is less than what the program says twice.
+        match title {
+            Some(title) if title.source == EvidenceSource::Generic => self.against(Some(title)),
+            Some(title) if title.is_busy() => title.against(Some(self)),
+            _ => self,
         }
     }
 
@@ -166,6 +197,7 @@ impl StateReading {
     }
 
     /// The same, with another reading that says something else.
+    #[must_use]
     fn against(mut self, other: Option<Self>) -> Self {
         if let Some(other) = other
             && other.state != self.state
@@ -218,6 +250,31 @@ impl StateReading {
             _ => {}
         }
         reading
+    }
+
+    /// What the program reported by itself; nothing if only the screen can tell.
+    fn of_hook(
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        hook: &TimedSignal<HookEvent>,
+    ) -> Option<Self> {
+        let (event, state) = (hook.value, hook.value.state()?);
+        if state != AgentState::Working
+            && let Some(hit) = rules.first(view, |rule| rule.despite_signal)
+        {
+            return Some(Self::screen(rules, hit));
+        }
+        Some(Self {
+            state,
+            source: EvidenceSource::Channel,
+            rule: format!("{REPORT_PREFIX}{}", event.as_str()),
+            region: "hook".to_owned(),
+            text: event.as_str().to_owned(),
+            told_at: Some(hook.since),
+            weak: false,
+            unpainted: state == AgentState::Idle && rules.hides_prompt(view),
+            ..Self::unknown()
+        })
     }
 
     fn of_title(
@@ -445,6 +502,10 @@ impl StateReading {
             _ if waits => QUESTION_REPAINT_TIME,
             AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Title => {
                 TITLE_IDLE_AFTER
+            }
+            // A report comes before what the screen shows of it.
+            AgentState::Idle | AgentState::Error if self.source == EvidenceSource::Channel => {
+                SCREEN_IDLE_AFTER
             }
             AgentState::Idle | AgentState::Error if self.weak && before == AgentState::Working => {
                 if self.resting {

@@ -3,6 +3,7 @@
 mod answered;
 mod generic;
 mod own_lines;
+mod reports;
 mod typed_lines;
 
 use std::sync::Arc;
@@ -199,7 +200,7 @@ fn a_question_that_was_not_answered_survives_a_missing_frame() {
 fn a_sniffer_that_takes_over_gives_the_open_question_its_old_digest() {
     let mut before = sniffer();
     before.look_at_text("Run rm?", ms(0));
-    let mut after = ScreenSniffer::resumed(compiled(RULES), &[], before.questions_asked());
+    let mut after = ScreenSniffer::resumed(compiled(RULES), &[], None, before.questions_asked());
     after.look_at_text("Run rm?", ms(9));
     assert_eq!(before.verdict().digest, after.verdict().digest);
 }

@@ -68,6 +68,15 @@ pub(super) fn check(
     }
 }
 
+/// Turns away every browser, our own page included: only programs may send this.
+pub(super) fn refuse_browsers(headers: &HeaderMap) -> Result<(), ApiProblem> {
+    let has_origin = headers.contains_key(header::ORIGIN);
+    if has_origin || BROWSER_HEADERS.iter().any(|name| headers.contains_key(*name)) {
+        return Err(forbidden("no page may send this"));
+    }
+    Ok(())
+}
+
 /// Whether a browser opens the answer as a page of its own, in a tab.
 fn is_navigation(headers: &HeaderMap) -> Result<bool, ApiProblem> {
     let mode = one(headers, &HeaderName::from_static("sec-fetch-mode"))?;

@@ -163,6 +163,8 @@ async fn every_route_asks_for_its_role_and_what_is_for_the_socket_is_for_no_devi
             let told = if status >= 400 { Some(problem(answer).await.code) } else { None };
             let expected = match route.access {
                 RouteAccess::Socket => Some(ProblemCode::Forbidden),
+                // A device is no agent.
+                RouteAccess::Report => Some(ProblemCode::Unauthorized),
                 RouteAccess::Device(needed) if needed > role => Some(ProblemCode::RoleMayNot),
                 _ => None,
             };

@@ -23,6 +23,7 @@ mod limits;
 mod looking;
 mod page;
 mod quiet;
+mod reports;
 mod restart;
 mod routes;
 mod schemathesis;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ pub(super) struct ExecutorContext {
     pub(super) state_dir: PathBuf,
     /// Where the jobs lie, which the user may have put outside of the state folder.
     pub(super) jobs: Option<PathBuf>,
+    /// Where agents report to by themselves.
+    pub(super) report_address: Option<SocketAddr>,
     pub(super) admission: QueueMember,
     pub(super) secrets: SecretAnswers,
 }
@@ -77,6 +80,7 @@ impl WorkflowExecutor {
             base_dir: options.base_dir.clone(),
             state_dir: options.state_dir.clone(),
             jobs: options.authority.as_ref().map(|authority| authority.jobs().to_owned()),
+            report_address: options.report_address,
             admission: options.admission.join(),
             secrets: SecretAnswers::default(),
         };

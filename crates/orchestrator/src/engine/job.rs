@@ -11,6 +11,7 @@ mod once;
 mod picture;
 mod private_home;
 mod recorded;
+mod reports;
 mod runner_slot;
 mod secrets;
 mod written_answer;
@@ -23,7 +24,9 @@ use std::time::{Duration, Instant};
 use coven_adapters::channel::ChannelKind;
 use coven_model::event::AttemptPlace;
 use coven_model::{AttemptId, JobOutcome, JobSpec, ProcessEnding};
-use coven_runner::{AgentRunner, HeadlessRunner, Redactor, StartedHeadless, catch_panic};
+use coven_runner::{
+    AgentRunner, HeadlessRunner, HookToken, Redactor, StartedHeadless, catch_panic,
+};
 use coven_runtime::hold::{Adopted, FolderChanges, HolderFolder, adopt};
 use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
@@ -158,6 +161,8 @@ pub(crate) struct JobDetails {
     /// What is secret in its environment, and what takes it out of texts.
     secrets: Vec<String>,
     redactor: Redactor,
+    /// What its agent shows when it reports by itself.
+    report_token: Option<HookToken>,
 }
 
 impl JobDetails {
@@ -250,7 +255,9 @@ impl RunningJob {
         let task = tokio::spawn(async move {
             match attempt {
                 Ok(attempt) => {
-                    let secrets = secrets_of(&executor, &spec);
+                    let report_token = reports::token(&executor, &spec, &attempt).await;
+                    let mut secrets = secrets_of(&executor, &spec);
+                    secrets.extend(report_token.iter().map(|token| token.reveal().to_owned()));
                     let redactor = Redactor::new(secrets.iter().cloned());
                     let details = JobDetails {
                         executor,
@@ -262,6 +269,7 @@ impl RunningJob {
                         variables,
                         secrets,
                         redactor,
+                        report_token,
                     };
                     let log = JobLog::new(details.log_writer());
                     let mut job = Self {

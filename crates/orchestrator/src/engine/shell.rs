@@ -69,6 +69,7 @@ impl AgentAdapter for Shell {
             agent_session: None,
             channel: None,
             fallback: None,
+            reports: false,
         })
     }
 

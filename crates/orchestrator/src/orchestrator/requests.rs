@@ -7,7 +7,9 @@ use coven_model::{
     AgentMode, AttemptId, ContentDigest, Intervention, InterventionChoice, InterventionId,
     InterventionKind, SessionId, TaskId,
 };
-use coven_runner::{AgentRunner, DeliveryError, HeadlessRunner, Message};
+use coven_runner::{
+    AgentReporter, AgentRunner, DeliveryError, HeadlessRunner, Message, ReportRefused,
+};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
 
@@ -237,6 +239,21 @@ impl Orchestrator {
     /// The agent of a task, to look at and to type to.
     pub fn agent(&self, id: &SessionId, task: &TaskId) -> Result<AgentRunner, RequestError> {
         Ok(self.running_agent(id, task)?.1)
+    }
+
+    /// The agent of an attempt as one that reports by itself, for a client that shows its token. It
+    /// is not told what of it all is wrong, if something is.
+    pub fn reporter(
+        &self,
+        id: &SessionId,
+        attempt: &AttemptId,
+        token: &str,
+    ) -> Result<AgentReporter, ReportRefused> {
+        let found = self.running_agent(id, &attempt.task).map_err(|_| ReportRefused)?;
+        match found {
+            (running, agent) if running == *attempt => agent.reporter(token),
+            _ => Err(ReportRefused),
+        }
     }
 
     fn running_agent(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use coven_adapters::hook::HookEvent;
 use coven_model::{AgentVerdict, JobOutcome, Timestamp};
 use coven_terminal::keys::KeyPress;
 use coven_terminal::screen::GridSize;
@@ -62,6 +63,8 @@ pub(crate) enum Request {
     Shown(Reply<ShownState>),
     /// What an agent with a protocol said at the end of its last turn.
     LastAnswer(Reply<Option<String>>),
+    /// What the agent reports by itself.
+    Report(HookEvent),
     Stop(StopReply),
     Detach(Reply<()>),
 }
@@ -103,6 +106,11 @@ impl ActorHandle {
     pub(crate) async fn tell(&self, request: Request) {
         // An actor that has ended needs no request: that its agent has ended is told to all.
         drop(self.requests.send(request).await);
+    }
+
+    /// Asks for something that may be left undone when too much else waits.
+    pub(crate) fn try_tell(&self, request: Request) {
+        drop(self.requests.try_send(request));
     }
 
     pub(crate) async fn stop(&self) -> Result<JobOutcome, StopError> {

@@ -196,7 +196,8 @@ impl AgentReader {
         past: PastActivity,
         inputs: Vec<String>,
     ) -> Self {
-        let sniffer = ScreenSniffer::resumed(adapter.rules(), &past.said, past.questions);
+        let sniffer =
+            ScreenSniffer::resumed(adapter.rules(), &past.said, past.reported, past.questions);
         let history = AgentHistory::new(past.last);
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
+use coven_adapters::hook::HookEvent;
 use coven_model::{
     AgentState, AgentVerdict, AwaitingKind, ContentDigest, StateMark, TerminalSize, Timestamp,
 };
@@ -77,6 +78,7 @@ impl RunnerActor {
             }
             Request::Answer { answer, reply } => self.answer(answer, reply),
             Request::LastAnswer(reply) => reply.end(self.channel_answer()),
+            Request::Report(event) => self.take_report(event),
             Request::View(reply) => {
                 let offset = self.output.offset();
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
@@ -93,6 +95,21 @@ impl RunnerActor {
             // The loop that takes requests has seen to it.
             Request::Detach(_) => {}
         }
+    }
+
+    /// Takes what the agent reports by itself, and notes it for the next process that follows the
+    /// agent.
+    fn take_report(&mut self, event: HookEvent) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        // What it says already needs no further note, however often it comes.
+        if terminal.sniffer.reported() == event.after(terminal.sniffer.reported()) {
+            return;
+        }
+        terminal.sniffer.report(event, now);
+        terminal.pace.changed(now);
+        // A report is one witness of several; the others are on the tape anyhow.
+        drop(self.pane.mark(&event.mark()));
     }
 
     /// Whether what is typed now must not be recorded.

@@ -1,5 +1,6 @@
 //! The daemon as a process of its own, for tests that kill it: what `coven daemon run` does,
-//! without the rest of `coven`. The one argument is the program that holds jobs.
+//! without the rest of `coven`. Its first argument is the program that holds jobs; with `no-tcp`
+//! behind it, it listens on its socket alone.
 
 #![allow(
     clippy::print_stdout,
@@ -18,7 +19,8 @@ fn main() -> ExitCode {
     };
     let run = || -> Result<(), Box<dyn std::error::Error>> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let options = Options::new(UserFolders::from_env()?, program);
+        let tcp = std::env::args_os().nth(2).is_none_or(|word| word != "no-tcp");
+        let options = Options { tcp, ..Options::new(UserFolders::from_env()?, program) };
         runtime.block_on(serve(options))?;
         Ok(())
     };

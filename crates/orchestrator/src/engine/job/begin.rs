@@ -254,6 +254,7 @@ impl JobDetails {
         hidden.save(self.attempt.path()).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
         task.channel = self.channel_use(&**adapter);
+        task.hooks = self.report_to(&place);
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
         let started = match task.mode {
