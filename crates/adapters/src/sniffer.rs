@@ -130,6 +130,12 @@ impl ScreenSniffer {
         &self.verdict
     }
 
+    /// Whether the screen says something else than the verdict at this moment, which has not lasted
+    /// long enough to count.
+    pub fn is_changing(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|(reading, _)| reading.state != self.verdict.state)
+    }
+
     /// How many questions the agent has asked.
     pub fn questions_asked(&self) -> u64 {
         self.questions.asked()

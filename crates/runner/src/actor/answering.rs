@@ -15,7 +15,7 @@ use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
     KeySequence, PendingAnswer, Release, ShownQuestion,
 };
-use crate::delivery::{DeliveryError, InputName, Message, answers};
+use crate::delivery::{DeliveryError, InputName, Message, answers, line_too_long};
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
@@ -30,19 +30,10 @@ const SECRET_NAME: &str = "secret";
 /// What a text as an answer is typed in: the text, and what submits it.
 const TEXT_PIECES: usize = 2;
 
-/// The longest line that a terminal collects, in bytes. The kernel drops what is typed behind that.
-const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
-
 /// Why a terminal that collects lines cannot be given an answer whole.
 fn too_long(action: &AnswerAction) -> Option<AnswerError> {
     let (AnswerAction::Text(text) | AnswerAction::Secret(text)) = action else { return None };
-    let longest = text.lines().map(str::len).max().unwrap_or(0);
-    (longest > MAX_LINE_BYTES).then(|| {
-        let problem = format!(
-            "a line of it has {longest} bytes, and the terminal takes {MAX_LINE_BYTES}; nothing was typed"
-        );
-        DeliveryError::Untypable(problem).into()
-    })
+    line_too_long(text).map(|problem| DeliveryError::Untypable(problem).into())
 }
 
 /// Whether an answer can be given at once.

@@ -45,6 +45,7 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
             state: verdict.state,
+            is_changing: terminal.sniffer.is_changing(),
             asked: verdict.digest.as_ref(),
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),

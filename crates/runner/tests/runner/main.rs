@@ -7,6 +7,7 @@ mod failing;
 mod headless;
 mod held;
 mod late;
+mod lines;
 mod manners;
 mod questions;
 mod received;
