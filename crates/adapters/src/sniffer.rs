@@ -184,10 +184,10 @@ impl ScreenSniffer {
         self.questions.action().truncated
     }
 
-    /// What the agent asks for, while it waits for that.
+    /// What the agent asks for, while it waits for that: as it stands in the excerpt. What the screen
+    /// shows at this moment may be something else.
     pub fn asked_action(&self) -> AskedAction {
-        let entries = self.menu().map(|menu| menu.entries.clone()).unwrap_or_default();
-        AskedAction { entries, ..self.questions.action() }
+        self.questions.action()
     }
 
     /// The agent signalled something. Whether that changes the verdict shows at the next look.
