@@ -9,6 +9,7 @@ mod held;
 mod late;
 mod lines;
 mod manners;
+mod menus;
 mod questions;
 mod received;
 mod retries;
