@@ -128,7 +128,7 @@ impl RunnerActor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.inputs = TaskInputs::None;
                 }
-                self.tell(RunnerEvent::DeliveryFailed { id, reason: error.to_string() });
+                self.tell(RunnerEvent::DeliveryFailed { id, error });
             }
         }
     }

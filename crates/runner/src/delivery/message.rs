@@ -154,6 +154,11 @@ pub enum DeliveryError {
 }
 
 impl DeliveryError {
+    /// Whether the message could be typed at all, seen or unseen.
+    pub fn is_typable(&self) -> bool {
+        !matches!(self, Self::Untypable(_) | Self::Empty)
+    }
+
     /// Whether something of the message was typed.
     pub fn was_typed(&self) -> bool {
         matches!(self, Self::Unverified { reached, .. } if *reached > DeliveryStage::Accepted)

@@ -33,7 +33,6 @@ fn received(home: &Home) -> String {
     std::fs::read_to_string(home.path().join("received")).unwrap_or_default()
 }
 
-/// Spec: C0.13.1
 #[tokio::test]
 async fn a_message_behind_one_that_looks_like_a_command_does_not_answer_what_that_leads_to() {
     for (text, delay) in [("!reset", "0.1"), ("/reset", "3"), ("# reset", "0.7")] {
