@@ -20,7 +20,7 @@ use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 pub(crate) use draft::draft;
 pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
-pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
+pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, StateStability};
 pub use record::{DeliveryProgress, InputName, TypedInputs};
 pub(crate) use record::{answers, is_submit, is_typing};
 

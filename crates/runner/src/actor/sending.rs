@@ -12,7 +12,8 @@ use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
 use super::unread::TypedInput;
 use crate::answer::AnswerError;
 use crate::delivery::{
-    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, WorkSigns, draft, squeeze,
+    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, StateStability, WorkSigns,
+    draft, squeeze,
 };
 use crate::event::RunnerEvent;
 use crate::outcome;
@@ -45,7 +46,11 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
             state: verdict.state,
-            is_changing: terminal.sniffer.is_changing(),
+            stability: if terminal.sniffer.is_changing() {
+                StateStability::Changing
+            } else {
+                StateStability::Settled
+            },
             asked: verdict.digest.as_ref(),
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),

@@ -20,9 +20,7 @@ const MIN_CONTAINED_CHARS: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentPrompt<'a> {
     pub(crate) state: AgentState,
-    /// Whether the screen says something else at this moment, which has not lasted long enough to
-    /// count.
-    pub(crate) is_changing: bool,
+    pub(crate) stability: StateStability,
     /// Since when it has shown its prompt, where it has done nothing else yet.
     pub(crate) shown_since: Option<Duration>,
     /// What a person has typed into the prompt and not submitted.
@@ -52,7 +50,19 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) submit: &'a [KeyPress],
 }
 
+/// Whether the state of an agent is what its screen says at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateStability {
+    Settled,
+    /// The screen says something else, which has not lasted long enough to count.
+    Changing,
+}
+
 impl AgentPrompt<'_> {
+    fn is_changing(&self) -> bool {
+        self.stability == StateStability::Changing
+    }
+
     /// Whether what it reads is the line of the cursor, and nothing above that.
     fn reads_lines(&self) -> bool {
         !self.modes.bracketed_paste || self.work == WorkSigns::PromptOnly
@@ -159,6 +169,29 @@ impl<S> DeliveryQueue<S> {
         self.worked = true;
     }
 
+    /// What keeps the next message from being typed now.
+    fn obstacle(&self, agent: &AgentPrompt<'_>, now: Duration) -> PromptObstacle {
+        if let Some(process) = agent.stopped {
+            PromptObstacle::Stopped(process)
+        } else if self.turn_has_message {
+            PromptObstacle::OtherMessage
+        } else if agent.state == AgentState::Working && !agent.modes.bracketed_paste {
+            PromptObstacle::NotReading
+        } else if let Some(until) = self.unseen_until {
+            PromptObstacle::AfterUnseen(until)
+        } else if agent.is_changing() && agent.state != AgentState::Working {
+            PromptObstacle::Changing
+        } else if agent.line != self.prompt_before && stands_in(agent.line, &self.submitted) {
+            PromptObstacle::Leftover
+        } else if agent.draft.is_some() {
+            PromptObstacle::Draft
+        } else if let Some(due) = agent.keys_due().filter(|due| now < *due) {
+            PromptObstacle::Keys(due)
+        } else {
+            PromptObstacle::None
+        }
+    }
+
     /// Takes the messages as far as they come with what the agent shows now.
     pub(crate) fn feed(
         &mut self,
@@ -168,32 +201,15 @@ impl<S> DeliveryQueue<S> {
         let mut effects = Vec::new();
         self.turn_has_message &= agent.state == AgentState::Working;
         let is_at_rest =
-            matches!(agent.state, AgentState::Idle | AgentState::Error) && !agent.is_changing;
+            matches!(agent.state, AgentState::Idle | AgentState::Error) && !agent.is_changing();
         self.unseen_until.take_if(|until| is_at_rest && *until <= now);
-        while let Some((delivery, _)) = self.waiting.front_mut() {
+        loop {
+            let obstacle = self.obstacle(agent, now);
+            let Some((delivery, _)) = self.waiting.front_mut() else { break };
             let view = PromptView {
                 state: agent.state,
                 shown_since: agent.shown_since,
-                obstacle: if let Some(process) = agent.stopped {
-                    PromptObstacle::Stopped(process)
-                } else if self.turn_has_message {
-                    PromptObstacle::OtherMessage
-                } else if agent.state == AgentState::Working && !agent.modes.bracketed_paste {
-                    PromptObstacle::NotReading
-                } else if let Some(until) = self.unseen_until {
-                    PromptObstacle::AfterUnseen(until)
-                } else if agent.is_changing && agent.state != AgentState::Working {
-                    PromptObstacle::Changing
-                } else if agent.line != self.prompt_before && stands_in(agent.line, &self.submitted)
-                {
-                    PromptObstacle::Leftover
-                } else if agent.draft.is_some() {
-                    PromptObstacle::Draft
-                } else if let Some(due) = agent.keys_due().filter(|due| now < *due) {
-                    PromptObstacle::Keys(due)
-                } else {
-                    PromptObstacle::None
-                },
+                obstacle,
                 draft: agent.draft,
                 screen: agent.screen,
                 prompt: agent.prompt,
@@ -341,7 +357,7 @@ mod tests {
         let (shown_since, draft, person_typed, asked) = (None, None, None, None);
         AgentPrompt {
             state,
-            is_changing: false,
+            stability: StateStability::Settled,
             shown_since,
             draft,
             person_typed,
@@ -536,12 +552,12 @@ mod tests {
             submit_line(&mut queue, text);
             // The prompt that counts as there is the one from before.
             let busy = line_mode(AgentState::Idle, "IDLE>reset", "");
-            let stale = AgentPrompt { is_changing: true, ..busy };
+            let stale = AgentPrompt { stability: StateStability::Changing, ..busy };
             assert_eq!(ended(&queue.feed(&stale, s(2))), [], "{text}");
             let working = AgentPrompt { state: AgentState::Unknown, ..busy };
             assert_eq!(wrote(&queue.feed(&working, s(5))), b"", "{text}");
             let asks = line_mode(AgentState::Idle, "IDLE>resetDelete?", "Delete?");
-            let asks = AgentPrompt { is_changing: true, ..asks };
+            let asks = AgentPrompt { stability: StateStability::Changing, ..asks };
             assert_eq!(wrote(&queue.feed(&asks, s(6))), b"", "{text}: it may be a question");
             let idle = line_mode(AgentState::Idle, "IDLE>resetokIDLE>", "IDLE>");
             assert_eq!(wrote(&queue.feed(&idle, s(7))), b"y", "{text}");
@@ -566,7 +582,7 @@ mod tests {
                 b"",
                 "{first}"
             );
-            let changing = AgentPrompt { is_changing: true, ..gone };
+            let changing = AgentPrompt { stability: StateStability::Changing, ..gone };
             assert_eq!(wrote(&queue.feed(&changing, s(5))), b"", "{first}: a dialog perhaps");
             assert_eq!(wrote(&queue.feed(&gone, s(6))), b"\x1b[200~hello\x1b[201~");
         }
