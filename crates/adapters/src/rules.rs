@@ -11,7 +11,6 @@ mod rule;
 mod view;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use coven_model::{AgentState, AwaitingKind};
 use coven_notation::HumanDuration;
@@ -23,6 +22,7 @@ use crate::config::{Config, MatchKind, StateRule};
 pub(crate) use approval::hides_lines;
 use approval::{CompiledApproval, QuestionLines};
 use compile::{compile, sets};
+use own_lines::OwnLines;
 
 pub use compile::RuleError;
 pub(crate) use generic::{GenericHit, without_times};
@@ -199,21 +199,39 @@ impl ScreenRules {
         hit.action.truncated |= hit.begins_above;
         // Where the terminal collects a line no key moves a mark.
         if self.ranked[hit.rule].kind.awaits() && !view.collects_line() {
-            hit.menu = self.menu(view, hit.lines.clone());
+            hit.menu = self.menu(view, &hit);
         }
         Some(hit)
     }
 
-    /// The menu in these lines.
-    fn menu(&self, view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
-        let menu = ScreenMenu::read(view, lines, self.entries.row.as_ref())?;
-        Some(menu.with_text_entry(self.entries.text.as_ref()))
+    /// The menu of a question.
+    fn menu(&self, view: &LineView<'_>, hit: &RuleHit) -> Option<ScreenMenu> {
+        let menu = ScreenMenu::read(view, hit.lines.clone(), self.entries.row.as_ref())?;
+        // Where it is not known how the question begins, the lines above it are others' perhaps.
+        let above = if hit.begins > 0 {
+            let above = hit.lines.start..menu.lines.start;
+            above.map(|line| view.line(line)).collect::<Vec<_>>().join("\n")
+        } else {
+            OwnLines::words_above(view, &menu.lines)
+        };
+        let question = self.still_words(&above);
+        Some(menu.with_text_entry(self.entries.text.as_ref()).with_question(question))
+    }
+
+    /// The words of a text that stay while it is shown.
+    fn still_words(&self, text: &str) -> Vec<String> {
+        let still = text.lines().map(|line| without_motion(line).into_owned());
+        let words = self.essence(&still.collect::<Vec<_>>()).join(" ");
+        without_times(&words).split_whitespace().map(str::to_owned).collect()
     }
 
     /// What the screen asks in a way that means the same in any program.
     pub(crate) fn generic(&self, view: &LineView<'_>) -> Option<GenericHit> {
         let mut hit = GenericHit::find(view)?;
-        hit.menu = hit.menu.map(|menu| menu.with_text_entry(self.entries.text.as_ref()));
+        hit.menu = hit.menu.map(|menu| {
+            let question = self.still_words(&OwnLines::words_above(view, &menu.lines));
+            menu.with_text_entry(self.entries.text.as_ref()).with_question(question)
+        });
         Some(hit)
     }
 

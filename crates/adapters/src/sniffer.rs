@@ -150,6 +150,12 @@ impl ScreenSniffer {
         &self.verdict
     }
 
+    /// Whether the screen says something else than the verdict at this moment, which has not lasted
+    /// long enough to count.
+    pub fn is_changing(&self) -> bool {
+        self.candidate.as_ref().is_some_and(|(reading, _)| reading.state != self.verdict.state)
+    }
+
     /// How many questions the agent has asked.
     pub fn questions_asked(&self) -> u64 {
         self.questions.asked()
@@ -198,10 +204,10 @@ impl ScreenSniffer {
         self.questions.action().truncated
     }
 
-    /// What the agent asks for, while it waits for that.
+    /// What the agent asks for, while it waits for that: as it stands in the excerpt. What the screen
+    /// shows at this moment may be something else.
     pub fn asked_action(&self) -> AskedAction {
-        let entries = self.menu().map(|menu| menu.entries.clone()).unwrap_or_default();
-        AskedAction { entries, ..self.questions.action() }
+        self.questions.action()
     }
 
     /// The agent signalled something. Whether that changes the verdict shows at the next look.

@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 
-use coven_api::ApiClient;
 use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
+use coven_api::{ApiClient, ProblemCode};
 use coven_model::{ContentDigest, Intervention, InterventionChoice, InterventionKind, MenuEntry};
 use coven_notation::near;
 use serde_json::json;
@@ -150,17 +150,24 @@ async fn find(client: &ApiClient, which: &AnswerTarget) -> Result<InterventionIt
             Err(CommandFailure::failed(format!("the daemon does not run {name} now"))
                 .hint(format!("coven resume {name}; `coven daemon status` says why, if it cannot")))
         }
-        ([], true) => Err(CommandFailure::failed(format!("{name} does not wait for anybody"))
-            .hint(format!("it is {}; `coven inbox` shows what waits", workflow.item.status))),
-        ([], false) => {
-            Err(CommandFailure::failed(format!("{name} does not ask that"))
-                .hint(names(name, &open)))
+        ([], true) => {
+            let failure = match &which.target.task {
+                Some(_) => not_asked(format!("{name} does not wait for anybody")),
+                None => CommandFailure::not_now(format!("{name} does not wait for anybody")),
+            };
+            let hint = format!("it is {}; `coven inbox` shows what waits", workflow.item.status);
+            Err(failure.hint(hint))
         }
+        ([], false) => Err(not_asked(format!("{name} does not ask that")).hint(names(name, &open))),
         (several, _) => {
             let message = format!("{name} asks {} things", several.len());
             Err(CommandFailure::usage(message).hint(names(name, &open)))
         }
     }
+}
+
+fn not_asked(message: String) -> CommandFailure {
+    CommandFailure::not_found(ProblemCode::InterventionNotFound, message)
 }
 
 fn names(name: &str, open: &[InterventionItem]) -> String {

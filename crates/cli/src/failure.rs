@@ -68,6 +68,11 @@ impl CommandFailure {
         Self { found: Some(what), ..Self::failed(message) }
     }
 
+    /// It cannot be done as things stand: the same problem that the daemon would tell.
+    pub(crate) fn not_now(message: impl Display) -> Self {
+        Self { found: Some(ProblemCode::NotNow), ..Self::failed(message) }
+    }
+
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(FailureCode::Usage, message)
     }

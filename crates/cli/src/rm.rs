@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             let workflow = find::own_workflow(&client, session).await?;
             let item = &workflow.item;
             if !item.status.is_final() {
-                return Err(CommandFailure::failed(format!("{} is {}", item.name, item.status))
+                return Err(CommandFailure::not_now(format!("{} is {}", item.name, item.status))
                     .hint(format!("coven cancel {0}, then coven rm {0}", item.name)));
             }
             client.purge(item.id.as_str()).await?;

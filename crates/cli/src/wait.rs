@@ -69,7 +69,15 @@ enum WaitResult {
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let waiting = wait(&client, arguments);
+        let workflow = find::own_workflow(&client, &arguments.target.session).await?;
+        if let Some(task) = &arguments.target.task {
+            find::choose(&workflow, Some(task), find::TaskFilter::Started)?;
+        }
+        // However short the time is: what is there already is not waited for.
+        if let Some(stands) = stands(&workflow, arguments) {
+            return tell(&stands, arguments.json);
+        }
+        let waiting = wait(&client, arguments, workflow);
         let stands = match arguments.timeout {
             Some(limit) => {
                 tokio::time::timeout(Duration::from(limit), waiting).await.unwrap_or_else(|_| {
@@ -83,11 +91,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-async fn wait(client: &ApiClient, arguments: &Arguments) -> Result<WaitResult> {
-    let mut workflow = find::own_workflow(client, &arguments.target.session).await?;
-    if let Some(task) = &arguments.target.task {
-        find::choose(&workflow, Some(task), find::TaskFilter::Started)?;
-    }
+async fn wait(
+    client: &ApiClient,
+    arguments: &Arguments,
+    mut workflow: WorkflowDetails,
+) -> Result<WaitResult> {
     let id = workflow.item.id.clone();
     let mut events = EventPump::session(client, &id, Some(workflow.last_seq));
     let mut signals = SignalListener::listen()?;
@@ -223,8 +231,11 @@ fn tell(stands: &WaitResult, as_json: bool) -> Result {
         ),
     };
     if as_json {
-        let asked = if let WaitResult::Blocked(asked) = stands { Some(asked) } else { None };
-        output::json(&json!({"stands": word, "asked": asked}))?;
+        let mut told = json!({"stands": word});
+        if let WaitResult::Blocked(asked) = stands {
+            told["asked"] = json!(asked);
+        }
+        output::json(&told)?;
     } else {
         output::line(word)?;
         if let WaitResult::Blocked(asked) = stands {

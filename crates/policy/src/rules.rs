@@ -58,6 +58,14 @@ pub struct PolicyDecision {
     pub parts: Vec<PartRuling>,
 }
 
+impl PolicyDecision {
+    /// A person is asked, whatever the rules say.
+    pub(crate) fn for_person(reason: &str) -> Self {
+        let (ruling, reason) = (RuleEffect::Ask, reason.to_owned());
+        Self { ruling, rule: None, layer: None, reason, parts: Vec::new() }
+    }
+}
+
 /// What was decided about a part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartRuling {

@@ -2,9 +2,15 @@
 
 use std::collections::HashSet;
 
-use coven_model::{AwaitingKind, Intervention, InterventionChoice, InterventionKind};
+use coven_model::{
+    AwaitingKind, Intervention, InterventionChoice, InterventionKind, is_generic_rule,
+};
 
 use crate::{AgentQuestion, EffectivePolicies, PolicyDecision, PolicyLayer, RuleName};
+
+const GENERIC_QUESTION: &str =
+    "no rule of its adapter knows this question, and such a one is always for a person";
+const SECRET_QUESTION: &str = "a secret is always for a person";
 
 /// Something that was asked before, and what came of it.
 #[derive(Debug, Clone, Copy)]
@@ -47,14 +53,23 @@ pub fn test<'a>(
         let decision = awaiting(past.intervention.kind).map(|kind| {
             let excerpt: Vec<String> =
                 past.intervention.excerpt.lines().map(str::to_owned).collect();
+            let asked = past.intervention;
+            let rule = asked.rule.as_deref().unwrap_or_default();
+            // No rule is asked about these.
+            if is_generic_rule(rule) {
+                return PolicyDecision::for_person(GENERIC_QUESTION);
+            }
+            if asked.secret {
+                return PolicyDecision::for_person(SECRET_QUESTION);
+            }
             policies.decide(&AgentQuestion {
                 adapter: past.adapter,
                 kind,
-                rule: "",
+                rule,
                 dialog: past.dialog,
-                action: &past.intervention.action(),
+                action: &asked.action(),
                 excerpt: &excerpt,
-                digest: past.intervention.digest.as_ref(),
+                digest: asked.digest.as_ref(),
             })
         });
         if let Some(PolicyDecision { rule, layer, parts, .. }) = &decision {

@@ -110,6 +110,20 @@ pub enum AnswerError {
         /// Whether a key was pressed to select it.
         pressed: bool,
     },
+    /// What is asked above the entries of the menu is something else now. Enter was not pressed.
+    #[error(
+        "the question above the menu changed while the entry was selected; Enter was not pressed"
+    )]
+    QuestionChanged {
+        /// Whether a key was pressed to select the entry.
+        pressed: bool,
+    },
+    /// A process pressed keys of the answer and ended. What they came to is not known.
+    #[error(
+        "keys of it were pressed by a process that ended then, and whether it was taken cannot be \
+         told; look at what the agent shows"
+    )]
+    Unfinished,
     /// The process of the agent is stopped. Nothing was pressed.
     #[error(
         "process {0} of the agent is stopped and reads nothing (`kill -CONT {0}` continues it); nothing was pressed"
@@ -127,6 +141,13 @@ pub enum AnswerError {
     /// The keys were pressed, and the agent asks the same as before.
     #[error("the keys were pressed, and the agent still asks the same")]
     StillAsked,
+    /// The same after the question was painted once more: it may be the next one in the same words,
+    /// or the same one, by a program that paints after every key.
+    #[error(
+        "the keys were pressed, and the agent has painted the same question anew; the answer may \
+         have been taken"
+    )]
+    AskedAnew,
     /// The keys of an answer before were read and have had no effect that could be seen. They may
     /// still act. Nothing was pressed.
     #[error(
@@ -160,8 +181,8 @@ impl AnswerError {
             | Self::Refused(_)
             | Self::MayStillAct { .. }
             | Self::Ended => false,
-            Self::NotTaken { .. } | Self::StillAsked => true,
-            Self::NotSelected { pressed, .. } => *pressed,
+            Self::NotTaken { .. } | Self::StillAsked | Self::AskedAnew | Self::Unfinished => true,
+            Self::NotSelected { pressed, .. } | Self::QuestionChanged { pressed } => *pressed,
             Self::Text(error) => error.was_typed(),
         }
     }
@@ -246,8 +267,8 @@ pub(crate) enum AnswerEffect<R> {
     Press(KeyPress),
     /// Look at the screen again then, if it does not change before.
     Wake(Duration),
-    /// Type this text and submit it, which is the rest of the answer.
-    Type(String, R),
+    /// Type this text and submit it, which is the rest of the answer of this name on the tape.
+    Type(String, Option<String>, R),
     Ended(R, Result<(), AnswerError>),
 }
 
@@ -258,6 +279,11 @@ impl<R> PendingAnswer<R> {
 
     pub(crate) fn is_pressing(&self) -> bool {
         matches!(self, Self::Pressing(..) | Self::Selecting(..))
+    }
+
+    /// Whether it is nothing but keys.
+    pub(crate) fn is_keys(&self) -> bool {
+        matches!(self, Self::Pressing(keys, _) if keys.len() > 0)
     }
 
     /// Whether every key of it was pressed. An agent that ends then has taken it.
@@ -274,7 +300,9 @@ impl<R> PendingAnswer<R> {
         let Self::Selecting(selection, _) = self else { return Vec::new() };
         match selection.feed(menu, now) {
             SelectionStep::Press(key) => {
-                vec![AnswerEffect::Press(key), AnswerEffect::Wake(now + KEY_TIMEOUT)]
+                let note = selection.name.as_deref().map(answers).map(AnswerEffect::Note);
+                let press = [AnswerEffect::Press(key), AnswerEffect::Wake(now + KEY_TIMEOUT)];
+                note.into_iter().chain(press).collect()
             }
             SelectionStep::Wait(due) => vec![AnswerEffect::Wake(due)],
             SelectionStep::Failed(error) => self
@@ -283,12 +311,13 @@ impl<R> PendingAnswer<R> {
                 .into_iter()
                 .collect(),
             SelectionStep::Selected(keys, text) => {
+                let name = selection.name.take();
                 let Some(reply) = self.abandon() else { return Vec::new() };
                 match text {
-                    Some(text) if keys.is_empty() => vec![AnswerEffect::Type(text, reply)],
+                    Some(text) if keys.is_empty() => vec![AnswerEffect::Type(text, name, reply)],
                     text => {
-                        *self =
-                            Self::Pressing(KeySequence { text, ..KeySequence::new(keys) }, reply);
+                        let keys = KeySequence { text, name, ..KeySequence::new(keys) };
+                        *self = Self::Pressing(keys, reply);
                         Vec::new()
                     }
                 }
@@ -336,7 +365,9 @@ impl<R> PendingAnswer<R> {
                 }
                 KeyStep::Done => break Ok(()),
                 KeyStep::Type(text) => {
-                    effects.extend(self.abandon().map(|reply| AnswerEffect::Type(text, reply)));
+                    let name = keys.name.take();
+                    let reply = self.abandon();
+                    effects.extend(reply.map(|reply| AnswerEffect::Type(text, name, reply)));
                     return effects;
                 }
                 KeyStep::Failed(error) => break Err(error),

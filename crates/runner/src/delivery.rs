@@ -18,8 +18,9 @@ use coven_terminal::snapshot::is_frame;
 use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 
 pub(crate) use draft::draft;
+pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
-pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue};
+pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, StateStability};
 pub use record::{DeliveryProgress, InputName, TypedInputs};
 pub(crate) use record::{answers, is_submit, is_typing};
 
@@ -46,6 +47,10 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a program that reads lines must show its next prompt before the one before counts as
 /// taken without work that was seen.
 const LINE_TURN_TIME: Duration = Duration::from_secs(1);
+
+/// How long after a command of the program, or what was sent unseen, the agent may take to show what
+/// it does about that: the prompt that is seen before then may be the one from before.
+const UNSEEN_TURN_TIME: Duration = Duration::from_secs(1);
 
 /// How long what was typed must rest on the screen before it is submitted: programs that tell
 /// pasted text by its speed take a submit that comes too soon for a line end.
@@ -90,6 +95,12 @@ enum PromptObstacle {
     /// The agent works and reads no text while it does, as programs without bracketed paste do:
     /// what is typed now is read by whatever it asks next.
     NotReading,
+    /// The message before this one was a command of the program or was sent unseen. What came of it is
+    /// seen when the agent rests, not before this time.
+    AfterUnseen(Duration),
+    /// The screen shows something else than the prompt that counts as there, and has not for long
+    /// enough to count: a question perhaps.
+    Changing,
     /// The process that should read it is stopped.
     Stopped(i32),
     /// A person has typed something and not submitted it.
@@ -133,6 +144,14 @@ struct PromptView<'a> {
     collects_lines: bool,
 }
 
+impl PromptView<'_> {
+    /// What stands where the agent reads its input. What was typed into a plain line stands right
+    /// above the next one.
+    fn input_text(&self) -> &str {
+        self.line.unwrap_or(self.prompt)
+    }
+}
+
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum DeliveryStep {
@@ -157,6 +176,8 @@ struct Delivery {
     since: Duration,
     /// How often needle and placeholder were on the screen before.
     before: (usize, usize),
+    /// What the prompt showed before.
+    prompt_before: String,
     /// The message was typed while the agent worked, so its turn comes later.
     queued: bool,
     /// It answers a question.
@@ -196,6 +217,7 @@ impl Delivery {
             stage: DeliveryStage::Accepted,
             since: now,
             before: (0, 0),
+            prompt_before: String::new(),
             queued: false,
             answers: false,
             asked: None,
@@ -221,6 +243,15 @@ impl Delivery {
 
     fn is_submitted(&self) -> bool {
         matches!(self.submission, Submission::Pressed | Submission::Worked)
+    }
+
+    /// What must be seen of it. Only programs with an editor of their own have commands that start no
+    /// turn; to one that reads lines every line is one.
+    fn proof(&self, reads_lines: bool) -> DeliveryProof {
+        match self.message.proof {
+            DeliveryProof::Submission if reads_lines && !self.answers => DeliveryProof::Turn,
+            proof => proof,
+        }
     }
 
     fn has_worked(&self) -> bool {
@@ -301,6 +332,15 @@ impl Delivery {
                 self.since = now;
                 DeliveryStep::Wait(now + READY_TIMEOUT)
             }
+            AgentState::Idle | AgentState::Error | AgentState::Working
+                if matches!(
+                    view.obstacle,
+                    PromptObstacle::AfterUnseen(_) | PromptObstacle::Changing
+                ) && !self.answers
+                    && !self.message.typed =>
+            {
+                self.unsettled(view, now)
+            }
             // Whatever it does: what stands in its prompt can be seen there.
             _ if self.message.typed => {
                 self.typed_as_line = view.collects_lines;
@@ -335,6 +375,7 @@ impl Delivery {
             }
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
                 self.before = self.count(view.screen);
+                view.input_text().clone_into(&mut self.prompt_before);
                 self.typed_as_line = view.collects_lines;
                 self.reach(DeliveryStage::Typed, now);
                 DeliveryStep::Type
@@ -354,6 +395,20 @@ impl Delivery {
                     DeliveryStep::Wait(due)
                 }
             }
+        }
+    }
+
+    /// The agent has to be seen at rest first. One that works, or shows nothing but something that
+    /// changes, is waited for.
+    fn unsettled(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
+        if view.state == AgentState::Working {
+            self.since = now;
+        }
+        let due = self.since + READY_TIMEOUT;
+        match view.obstacle {
+            _ if due <= now => DeliveryStep::Failed(DeliveryError::NotReady { state: view.state }),
+            PromptObstacle::AfterUnseen(at) if now < at => DeliveryStep::Wait(at.min(due)),
+            _ => DeliveryStep::Wait(due),
         }
     }
 
@@ -472,10 +527,10 @@ impl Delivery {
         if !view.written {
             return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
         }
-        // What was typed into a plain line stands right above the next one.
-        let prompt = view.line.unwrap_or(view.prompt);
-        let left_prompt =
-            !prompt.contains(&self.needle) && !prompt.to_lowercase().contains(PASTE_MARK);
+        let prompt = view.input_text();
+        // A prompt of its own may have the same words.
+        let left_prompt = prompt == self.prompt_before
+            || !prompt.contains(&self.needle) && !prompt.to_lowercase().contains(PASTE_MARK);
         let asks = if self.answers {
             // The next question may stand right below the answer.
             self.asked.is_some() && view.asked != self.asked.as_ref()
@@ -491,7 +546,7 @@ impl Delivery {
 
     fn submitted(&mut self, view: &PromptView<'_>, now: Duration) -> DeliveryStep {
         let started = self.has_worked() || view.state == AgentState::Awaiting;
-        if started || self.queued || self.message.proof != DeliveryProof::Turn {
+        if started || self.queued || self.proof(view.line.is_some()) != DeliveryProof::Turn {
             if started || self.queued {
                 self.reach(DeliveryStage::TurnStarted, now);
             }

@@ -7,7 +7,7 @@ use coven_model::{AgentVerdict, AskedAction, AwaitingKind, ContentDigest, JobOut
 use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::GridSize;
 
-use crate::delivery::DeliveryStage;
+use crate::delivery::{DeliveryError, DeliveryStage};
 
 /// Something that happened to an agent.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub enum RunnerEvent {
     /// A queued input could not be delivered, and those behind it were not tried.
     DeliveryFailed {
         id: u64,
-        reason: String,
+        error: DeliveryError,
     },
     /// The task is over. Nothing follows, unless the process was to be kept alive.
     Done(Box<JobOutcome>),

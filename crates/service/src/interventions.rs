@@ -115,9 +115,9 @@ impl Service {
                 Ok(DecideResponse { workflow_id, decision, saved, delivered })
             }
             Err(error) => {
-                let not_taken = matches!(error, RequestError::AnswerNotTaken { .. });
+                let is_decided = is_decided(&error);
                 let error = ServiceError::from(error);
-                if !not_taken
+                if !is_decided
                     && matches!(error.code(), ProblemCode::AlreadyDecided | ProblemCode::NotNow)
                 {
                     return Err(why_not_open(&orchestrator, &id, open.is_some()).await);
@@ -126,6 +126,16 @@ impl Service {
             }
         }
     }
+}
+
+/// Whether the decision counts, and what it was to do did not come about.
+fn is_decided(error: &RequestError) -> bool {
+    matches!(
+        error,
+        RequestError::AnswerNotTaken { .. }
+            | RequestError::MessageHeld { .. }
+            | RequestError::NotDelivered(_)
+    )
 }
 
 /// The type of the agent that asks.

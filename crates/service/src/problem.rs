@@ -256,7 +256,7 @@ fn hint_for_request(error: &RequestError) -> Option<&'static str> {
         ProblemCode::NoAgent if matches!(error, RequestError::Queued(_)) => Some(QUEUED_HINT),
         ProblemCode::NoAgent => Some("its output and recording can still be read"),
         _ if matches!(error, RequestError::MessageHeld { .. }) => {
-            Some("`coven inbox` shows it; `coven answer NAME retry`, `send-anyway` or `drop`")
+            Some("`coven inbox` shows it and what can be decided about it")
         }
         _ => None,
     }

@@ -110,11 +110,11 @@ impl DecisionDraft {
             SessionInput::Lost(job) => self.job_lost(&job),
             SessionInput::Observed { job, seen, what } => self.observed(&job, seen, what),
             SessionInput::Delivered { job, number, seen } => self.delivered(job, number, seen),
-            SessionInput::Undelivered { job, number, attempt, reason } => {
-                self.undelivered(&job, number, attempt, &reason);
+            SessionInput::Undelivered { job, number, attempt, reason, typable } => {
+                self.undelivered(&job, (number, attempt), &reason, typable);
             }
-            SessionInput::PromptUndelivered { job, reason } => {
-                self.prompt_undelivered(&job, &reason);
+            SessionInput::PromptUndelivered { job, reason, typable } => {
+                self.prompt_undelivered(&job, &reason, typable);
             }
             SessionInput::Answered { intervention, seen } => self.answered(&intervention, seen),
             SessionInput::Stale { intervention, reason, pressed } => {

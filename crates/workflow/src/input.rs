@@ -55,11 +55,15 @@ pub enum SessionInput {
         /// Which try to deliver it.
         attempt: u32,
         reason: String,
+        /// Whether it could be typed at all, seen or unseen.
+        typable: bool,
     },
     /// The prompt of a job, which is typed into its terminal, did not arrive.
     PromptUndelivered {
         job: AttemptId,
         reason: String,
+        /// Whether it could be typed at all, seen or unseen.
+        typable: bool,
     },
     /// An answer was given.
     Answered {

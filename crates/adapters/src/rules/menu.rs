@@ -55,6 +55,8 @@ pub struct ScreenMenu {
     chosen: Option<Vec<bool>>,
     /// The lines of the screen that it takes.
     pub(super) lines: Range<usize>,
+    /// The words of the question above its entries, without what moves in them.
+    pub question: Vec<String>,
 }
 
 impl ScreenMenu {
@@ -73,6 +75,7 @@ impl ScreenMenu {
             is_lit: false,
             chosen: None,
             lines,
+            question: Vec::new(),
         }
     }
 
@@ -108,6 +111,12 @@ impl ScreenMenu {
             entry.takes_text = label.is_some_and(|label| label.is_match(&entry.label));
         }
         self
+    }
+
+    /// The same with these words above its entries.
+    #[must_use]
+    pub fn with_question(self, question: Vec<String>) -> Self {
+        Self { question, ..self }
     }
 
     /// The index of an entry.

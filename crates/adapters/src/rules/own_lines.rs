@@ -60,6 +60,13 @@ impl OwnLines {
         Self { heading: None, lines: begin..line + 1, asks: Some(line) }
     }
 
+    /// The words above the entries of a menu: its heading, and what stands right above that.
+    pub(super) fn words_above(view: &LineView<'_>, menu: &Range<usize>) -> String {
+        heading_line(view, menu)
+            .map(|heading| Self::around(view, heading).words(view))
+            .unwrap_or_default()
+    }
+
     pub(super) fn begin(&self) -> usize {
         self.heading.unwrap_or(self.lines.start)
     }

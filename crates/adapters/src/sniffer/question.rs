@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::{AskedAction, ContentDigest, is_generic_rule};
+use coven_model::{AskedAction, ContentDigest, MenuEntry, is_generic_rule};
 
 use super::reading::StateReading;
 use crate::rules::{LinePlace, ScreenRules, without_motion, without_times};
@@ -40,6 +40,8 @@ struct OpenQuestion {
     essence: Vec<String>,
     excerpt: Vec<String>,
     action: AskedAction,
+    /// The entries of its menu, as they stand in the excerpt.
+    entries: Vec<MenuEntry>,
     digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
@@ -63,7 +65,11 @@ impl QuestionTracker {
     }
 
     pub(super) fn action(&self) -> AskedAction {
-        self.current.as_ref().map(|current| current.action.clone()).unwrap_or_default()
+        let action = |current: &OpenQuestion| AskedAction {
+            entries: current.entries.clone(),
+            ..current.action.clone()
+        };
+        self.current.as_ref().map(action).unwrap_or_default()
     }
 
     /// The agent announced a question by a signal.
@@ -153,6 +159,7 @@ impl QuestionTracker {
         {
             current.excerpt.clone_from(&reading.excerpt);
             current.action.clone_from(&reading.action);
+            current.entries = entries(reading);
             // It may have moved: a size that changes wraps the lines above it anew.
             if current.answered.is_none() {
                 current.line.clone_from(&reading.line);
@@ -183,6 +190,7 @@ impl QuestionTracker {
             essence,
             excerpt: reading.excerpt.clone(),
             action: reading.action.clone(),
+            entries: entries(reading),
             digest: digest.clone(),
             asked: if grows { asked } else { now },
             answered: None,
@@ -192,6 +200,10 @@ impl QuestionTracker {
         self.answered = None;
         digest
     }
+}
+
+fn entries(reading: &StateReading) -> Vec<MenuEntry> {
+    reading.menu.as_ref().map(|menu| menu.entries.clone()).unwrap_or_default()
 }
 
 /// What makes a question this question.

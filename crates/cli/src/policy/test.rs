@@ -21,9 +21,10 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
         let client = connect::daemon().await?;
         past(&client, session, limit).await
     })?;
-    let trial = test(&policies, past.iter().map(asked));
+    let trial = test(&policies, past.iter().map(|past| asked(&past.item)));
     if as_json {
-        let rows: Vec<_> = trial.rows.iter().map(row_json).collect();
+        let rows: Vec<_> =
+            trial.rows.iter().zip(&past).map(|(row, past)| row_json(row, past)).collect();
         let unused: Vec<String> = trial.unused.iter().map(|(_, rule)| rule.name.clone()).collect();
         return output::json(&json!({"rows": rows, "unused": unused}));
     }
@@ -32,7 +33,7 @@ pub(super) fn run(file: Option<&Path>, session: Option<&str>, limit: u32, as_jso
     } else {
         let mut rows =
             vec![["SESSION", "THEN", "NOW", "WHAT WAS ASKED"].map(str::to_owned).to_vec()];
-        rows.extend(trial.rows.iter().zip(&past).map(|(row, item)| row_cells(row, item)));
+        rows.extend(trial.rows.iter().zip(&past).map(|(row, past)| row_cells(row, past)));
         output::write(&output::table(&rows, output::columns()))?;
         output::write(&commands(&trial.rows, &past))?;
     }
@@ -76,12 +77,26 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
     Ok(EffectivePolicies { user, project, unreadable: false })
 }
 
+/// Something that was asked before.
+struct PastItem {
+    item: InterventionItem,
+    /// Whether it still waits for a person. What was not decided and does not is over.
+    is_open: bool,
+}
+
+impl PastItem {
+    /// What came of it, in one word.
+    fn then(&self) -> String {
+        match &self.item.decision {
+            Some(decision) => decision.choice.to_string(),
+            None if self.is_open => "open".to_owned(),
+            None => "withdrawn".to_owned(),
+        }
+    }
+}
+
 /// What was asked before: of one session, or of the newest.
-async fn past(
-    client: &ApiClient,
-    session: Option<&str>,
-    limit: u32,
-) -> Result<Vec<InterventionItem>> {
+async fn past(client: &ApiClient, session: Option<&str>, limit: u32) -> Result<Vec<PastItem>> {
     let ids = if let Some(name) = session {
         vec![find::workflow(client, name).await?.item.id]
     } else {
@@ -92,7 +107,9 @@ async fn past(
     for id in ids {
         for state in [InterventionState::Decided, InterventionState::Open] {
             let query = InterventionQuery { state: Some(state), workflow: Some(id.to_string()) };
-            past.extend(client.interventions(&query).await?.interventions);
+            let found = client.interventions(&query).await?.interventions;
+            let is_open = state == InterventionState::Open;
+            past.extend(found.into_iter().map(|item| PastItem { item, is_open }));
         }
     }
     Ok(past)
@@ -117,21 +134,20 @@ fn ruling(row: &TrialRow<'_>) -> String {
     }
 }
 
-fn row_cells(row: &TrialRow<'_>, item: &InterventionItem) -> Vec<String> {
-    let then = row.past.decided.map_or_else(|| "open".to_owned(), |choice| choice.to_string());
+fn row_cells(row: &TrialRow<'_>, past: &PastItem) -> Vec<String> {
     let mark = if row.agrees == Some(false) { " !" } else { "" };
     vec![
-        item.workflow_name.clone(),
-        then,
+        past.item.workflow_name.clone(),
+        past.then(),
         format!("{}{mark}", ruling(row)),
         question::asked(row.past.intervention),
     ]
 }
 
 /// The commands that were asked for, with the rule for each part.
-fn commands(rows: &[TrialRow<'_>], past: &[InterventionItem]) -> String {
+fn commands(rows: &[TrialRow<'_>], past: &[PastItem]) -> String {
     let mut text = String::new();
-    for (row, item) in rows.iter().zip(past) {
+    for (row, PastItem { item, .. }) in rows.iter().zip(past) {
         let asked = row.past.intervention;
         let Some(command) = &asked.command else { continue };
         text.put(format!("\n{}: {}\n", item.workflow_name, shown(command)));
@@ -161,13 +177,14 @@ fn shown(command: &str) -> String {
     output::clean(command).lines().collect::<Vec<_>>().join(" ⏎ ")
 }
 
-fn row_json(row: &TrialRow<'_>) -> serde_json::Value {
+fn row_json(row: &TrialRow<'_>, past: &PastItem) -> serde_json::Value {
     let rule = row.decision.as_ref().and_then(|decision| decision.rule.as_ref());
     json!({
         "id": row.past.intervention.id,
         "kind": row.past.intervention.kind,
         "adapter": row.past.adapter,
         "then": row.past.decided,
+        "open": past.is_open,
         "now": ruling(row),
         "rule": rule.map(|rule| &rule.name),
         "command": row.past.intervention.command,

@@ -40,6 +40,14 @@ fn a_policy_is_held_against_what_was_asked() {
     let json =
         home.coven(&["policy", "test", "draft.yaml", "--session", &name, "--json"]).ok().json();
     assert_eq!(json["rows"][0]["agrees"], false);
+    let then = |name: &str| {
+        let out = home.coven(&["policy", "test", "draft.yaml", "--session", name]).ok().out;
+        let rows = out.lines().filter(|line| line.starts_with(name));
+        rows.map(|row| row.split_whitespace().nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(then(&name)[..2], ["approve", "open"]);
+    home.coven(&["cancel", &name]).ok();
+    assert_eq!(then(&name)[..2], ["approve", "withdrawn"]);
     home.write("wrong.yaml", "version: 1\nrules:\n  - {decision: maybe}\n");
     let said = home.coven(&["policy", "test", "wrong.yaml"]).code(1);
     assert!(said.err.contains("wrong.yaml"), "{}", said.err);

@@ -14,6 +14,10 @@ fn only_what_is_over_is_deleted() {
     error: NAME is blocked
     hint: coven cancel NAME, then coven rm NAME
     ");
+    let refused = home.coven(&["rm", &name, "--json"]).code(1);
+    assert!(refused.err.contains(r#""code":"not-now""#), "{}", refused.err);
+    let unknown = home.coven(&["answer", &format!("{name}/99"), "approve", "--json"]).code(1);
+    assert!(unknown.err.contains(r#""code":"intervention-not-found""#), "{}", unknown.err);
     home.coven(&["cancel", &name]).ok();
     home.coven(&["rm", &name]).ok();
     assert_eq!(home.coven(&["ls", "--json"]).ok().json()["total"], 0);

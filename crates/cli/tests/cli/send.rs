@@ -119,6 +119,41 @@ fn an_agent_that_waits_for_a_slot_is_shown_so_and_its_message_is_kept() {
     assert_eq!((&item["running"], &item["queued"]), (&json!(1), &json!(null)), "{item}");
 }
 
+/// A program that reads plain lines, which takes neither two of them nor one that is too long.
+#[test]
+fn a_message_that_cannot_be_typed_is_told_why_each_time_and_not_offered_to_be_sent_anyway() {
+    let home = Home::new();
+    let script = "while printf 'IDLE> '; IFS= read -r line; do echo \"$line\" >> got.txt; done";
+    let config = json!({
+        "schemaVersion": 1,
+        "command": "bash",
+        "modes": {"interactive": {"baseArgs": ["-c", script]}},
+        "states": {
+            "interaction_idle": {"pattern": "^IDLE>", "region": "cursor:1", "kind": "idle"}
+        },
+        "keys": {"submit": ["Enter"]},
+    });
+    home.write("../home/.config/coven/adapters/lines/config.json", &config.to_string());
+    let started = home.coven(&["new", "lines", "--detach", "--json"]).ok().json();
+    let name = started["name"].as_str().unwrap();
+    let long = "x".repeat(4501);
+    for (text, reason) in [("one\ntwo", "it has several lines"), (&*long, "4501 bytes")] {
+        let refused = home.coven(&["send", name, text]).code(1).err;
+        assert!(refused.contains(reason), "{refused}");
+        let retried = home.coven(&["answer", name, "retry"]).code(1).err;
+        assert!(retried.contains(reason) && !retried.contains("decided it before"), "{retried}");
+        let anyway = home.coven(&["answer", name, "send-anyway"]).code(2).err;
+        assert!(anyway.contains("it can be retry, drop"), "{anyway}");
+        home.coven(&["answer", name, "drop"]).ok();
+    }
+    home.coven(&["send", name, "three"]).ok();
+    eventually("the line", || {
+        let got = std::fs::read_to_string(home.path("project/got.txt")).unwrap_or_default();
+        (got == "three\n").then_some(())
+    });
+    home.coven(&["cancel", name]).ok();
+}
+
 #[test]
 fn what_cannot_be_sent_is_explained() {
     let home = Home::new();

@@ -31,6 +31,16 @@ fn scripts_learn_by_the_exit_code_how_it_stands() {
 }
 
 #[test]
+fn what_is_over_is_not_waited_for_however_short_the_time() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    let name = home.only();
+    assert_eq!(home.coven(&["wait", &name, "--timeout", "0s"]).ok().out, "completed\n");
+    let told = home.coven(&["wait", &name, "--json"]).ok().json();
+    assert_eq!(told, serde_json::json!({"stands": "completed"}));
+}
+
+#[test]
 fn an_agent_that_is_idle_is_waited_for() {
     let home = Home::new();
     let name = home.agent("");

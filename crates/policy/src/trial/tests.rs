@@ -68,6 +68,26 @@ fn each_past_intervention_is_held_against_the_rules() {
 }
 
 #[test]
+fn what_is_always_for_a_person_is_asked_whatever_the_rules_say() {
+    let text = "version: 2\nrules:\n- {name: all, kind: choice, decision: {answer: one}}\n";
+    let policy = Policy::read(&SourceFile::new("policy.yaml", text)).unwrap();
+    let policies = EffectivePolicies { user: Some(policy), ..EffectivePolicies::default() };
+    let choice = || intervention(1, InterventionKind::Choice, "Which?");
+    let ruling = |asked: &Intervention| {
+        let (adapter, dialog, decided) = ("claude", None, None);
+        let past = PastQuestion { intervention: asked, adapter, dialog, decided };
+        let trial = test(&policies, [past]);
+        (trial.rows[0].decision.as_ref().unwrap().ruling.to_string(), trial.unused.len())
+    };
+    let known = Intervention { rule: Some("interaction_choice".to_owned()), ..choice() };
+    assert_eq!(ruling(&known), ("answer".to_owned(), 0));
+    let generic = Intervention { rule: Some("generic:menu".to_owned()), ..choice() };
+    assert_eq!(ruling(&generic), ("ask".to_owned(), 1));
+    let secret = Intervention { secret: true, ..choice() };
+    assert_eq!(ruling(&secret), ("ask".to_owned(), 1));
+}
+
+#[test]
 fn a_rule_for_a_part_of_a_command_decided_something() {
     let text = "version: 2\nrules:\n\
                 - {name: tests, command: 'cargo test( .*)?', decision: allow}\n\

@@ -309,7 +309,9 @@ async fn listen(
             RunnerUpdate::Event(RunnerEvent::NoLongerAwaiting(digest)) => Told::Gone(digest),
             RunnerUpdate::Event(RunnerEvent::TurnEnded { error }) => Told::TurnEnded { error },
             RunnerUpdate::Event(RunnerEvent::Unexplained(_)) => Told::Unexplained,
-            RunnerUpdate::Event(RunnerEvent::DeliveryFailed { reason, .. }) => Told::Failed(reason),
+            RunnerUpdate::Event(RunnerEvent::DeliveryFailed { error, .. }) => {
+                Told::Failed(error.to_string())
+            }
             RunnerUpdate::Event(RunnerEvent::Done(outcome)) => Told::Done(Arc::new(*outcome)),
             RunnerUpdate::Event(_) => continue,
         };

@@ -15,7 +15,7 @@ use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
     KeySequence, PendingAnswer, Release, ShownQuestion,
 };
-use crate::delivery::{DeliveryError, InputName, Message, answers};
+use crate::delivery::{DeliveryError, InputName, Message, answers, line_too_long};
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
@@ -30,19 +30,10 @@ const SECRET_NAME: &str = "secret";
 /// What a text as an answer is typed in: the text, and what submits it.
 const TEXT_PIECES: usize = 2;
 
-/// The longest line that a terminal collects, in bytes. The kernel drops what is typed behind that.
-const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
-
 /// Why a terminal that collects lines cannot be given an answer whole.
 fn too_long(action: &AnswerAction) -> Option<AnswerError> {
     let (AnswerAction::Text(text) | AnswerAction::Secret(text)) = action else { return None };
-    let longest = text.lines().map(str::len).max().unwrap_or(0);
-    (longest > MAX_LINE_BYTES).then(|| {
-        let problem = format!(
-            "a line of it has {longest} bytes, and the terminal takes {MAX_LINE_BYTES}; nothing was typed"
-        );
-        DeliveryError::Untypable(problem).into()
-    })
+    line_too_long(text).map(|problem| DeliveryError::Untypable(problem).into())
 }
 
 /// Whether an answer can be given at once.
@@ -137,7 +128,7 @@ impl RunnerActor {
                 let config = self.adapter.config();
                 let keys = config.entries.as_ref().map_or(&[][..], |entries| &entries.text_keys);
                 let keys = coven_adapters::adapter::keys(keys);
-                let selection = EntrySelection::new(id, text, keys);
+                let selection = EntrySelection::new(id, text, keys).named(name);
                 terminal.answer = PendingAnswer::Selecting(selection, reply);
                 self.press_keys(&snapshot, now);
             }
@@ -267,9 +258,9 @@ impl RunnerActor {
             }
             AnswerAction::Keys(keys) => Ok(KeySequence::new(keys)),
             AnswerAction::Exact(keys) => Ok(KeySequence::at_once(keys)),
-            AnswerAction::Text(_) | AnswerAction::Secret(_) | AnswerAction::Entry { .. } => {
-                Err(AnswerError::Stale)
-            }
+            AnswerAction::Text(_) | AnswerAction::Secret(_) => Err(AnswerError::Stale),
+            // Where the mark stands now, and whether Enter was pressed there, nobody has seen.
+            AnswerAction::Entry { .. } => Err(AnswerError::Unfinished),
         }
     }
 
@@ -338,25 +329,31 @@ impl RunnerActor {
             Some(asked) if terminal.sniffer.question_is_repeated() => ShownQuestion::Again(asked),
             asked => ShownQuestion::Asked(asked.as_ref()),
         };
+        let is_anew = terminal.answer.is_keys() && terminal.is_repainted;
         let mut effects = terminal.answer.select(terminal.sniffer.menu(), now);
         effects.extend(terminal.answer.feed(snapshot.hash(), shown, now));
         let mut pressed = 0;
         for effect in effects {
             match effect {
-                AnswerEffect::Type(text, reply) => {
-                    self.type_answer(Message::new(text), reply, now);
+                AnswerEffect::Type(text, name, reply) => {
+                    let name = name.map(InputName::Answer);
+                    self.type_answer(Message { name, ..Message::new(text) }, reply, now);
                 }
                 AnswerEffect::Note(note) => drop(self.pane.mark(&note)),
                 AnswerEffect::Press(key) => {
                     if let AgentReader::Terminal(terminal) = &mut self.reader {
                         terminal.pressed = now;
+                        terminal.is_repainted = false;
                     }
                     let bytes = key.encode(modes);
                     pressed += bytes.len();
                     self.write_input(&bytes, pressed);
                 }
                 AnswerEffect::Wake(due) => self.wake_at(due),
-                AnswerEffect::Ended(reply, result) => {
+                AnswerEffect::Ended(reply, mut result) => {
+                    if is_anew && result == Err(AnswerError::StillAsked) {
+                        result = Err(AnswerError::AskedAnew);
+                    }
                     self.input_ended(TypedInput::Answer(reply, result));
                 }
             }

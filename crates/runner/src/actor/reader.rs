@@ -21,7 +21,7 @@ use super::question::ReportedQuestion;
 use super::screen::SuspendableScreen;
 use super::unread::{TypedInput, UnverifiedInput};
 use crate::answer::{AnswerError, PendingAnswer, StrayKeys};
-use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message, draft};
+use crate::delivery::{DeliveryError, DeliveryProof, DeliveryQueue, Message, draft, squeeze};
 use crate::finished::PastActivity;
 use crate::mark;
 
@@ -51,6 +51,8 @@ pub(crate) struct TerminalReader {
     pub(super) submitted_to: Option<ContentDigest>,
     /// When the last key of an answer was pressed.
     pub(super) pressed: Duration,
+    /// Whether the line that asks was painted once more since then.
+    pub(super) is_repainted: bool,
     /// Keys of an answer that may still act.
     pub(super) stray: Option<StrayKeys>,
     pub(super) inputs: TaskInputs,
@@ -265,6 +267,7 @@ impl TerminalReader {
             deliveries,
             submitted_to: None,
             pressed: Duration::ZERO,
+            is_repainted: false,
             stray: None,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,
@@ -297,11 +300,28 @@ impl TerminalReader {
             self.sniffer.signal(&signal, now);
             self.pace.changed(now);
         }
-        if self.screen.take_damage() != ScreenDamage::None {
+        let damage = self.screen.take_damage();
+        if damage != ScreenDamage::None {
             self.pace.changed(now);
+        }
+        if !self.is_repainted && self.answer.is_pressed() {
+            self.is_repainted = self.paints_question(&damage);
         }
         self.unsaved = UnsavedOutput { bytes: self.unsaved.bytes + bytes.len() as u64, last: now };
         self.screen.take_replies()
+    }
+
+    /// Whether the line that asks is among what was painted.
+    fn paints_question(&mut self, damage: &ScreenDamage) -> bool {
+        let rows = match damage {
+            ScreenDamage::None | ScreenDamage::State => return false,
+            ScreenDamage::Full => return true,
+            ScreenDamage::Rows(rows) => rows,
+        };
+        let asked = squeeze(&self.sniffer.verdict().evidence.text);
+        let snapshot = self.screen.snapshot();
+        let mut painted = rows.iter().filter_map(|row| snapshot.rows().get(usize::from(*row)));
+        !asked.is_empty() && painted.any(|row| squeeze(row.text()).contains(&asked))
     }
 
     pub(super) fn resize(&mut self, size: GridSize, now: Duration) {

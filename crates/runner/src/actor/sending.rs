@@ -12,7 +12,8 @@ use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
 use super::unread::TypedInput;
 use crate::answer::AnswerError;
 use crate::delivery::{
-    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, WorkSigns, draft, squeeze,
+    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, StateStability, WorkSigns,
+    draft, squeeze,
 };
 use crate::event::RunnerEvent;
 use crate::outcome;
@@ -45,6 +46,11 @@ impl RunnerActor {
         let verdict = terminal.sniffer.verdict().clone();
         let agent = AgentPrompt {
             state: verdict.state,
+            stability: if terminal.sniffer.is_changing() {
+                StateStability::Changing
+            } else {
+                StateStability::Settled
+            },
             asked: verdict.digest.as_ref(),
             shown_since: terminal.prompt.shown_since(),
             draft: draft.as_deref(),
@@ -127,7 +133,7 @@ impl RunnerActor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.inputs = TaskInputs::None;
                 }
-                self.tell(RunnerEvent::DeliveryFailed { id, reason: error.to_string() });
+                self.tell(RunnerEvent::DeliveryFailed { id, error });
             }
         }
     }

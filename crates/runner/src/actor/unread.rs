@@ -64,7 +64,7 @@ impl TypedInput {
     }
 
     fn is_still_asked(&self) -> bool {
-        matches!(self, Self::Answer(_, Err(AnswerError::StillAsked)))
+        matches!(self, Self::Answer(_, Err(AnswerError::StillAsked | AnswerError::AskedAnew)))
     }
 
     fn set_unread(&mut self) {

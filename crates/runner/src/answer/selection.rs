@@ -12,8 +12,10 @@ use super::{AnswerError, KEY_TIMEOUT};
 pub(crate) struct EntrySelection {
     /// The entry, by its id.
     target: String,
-    /// What it said when it was first seen. Entries may change places while the mark moves.
-    label: Option<String>,
+    /// Its name on the tape.
+    pub(super) name: Option<String>,
+    /// What the menu was when it was first seen.
+    first: Option<FirstSight>,
     /// The text that is typed once it is selected.
     text: Option<String>,
     /// The keys that are pressed before the text.
@@ -21,8 +23,29 @@ pub(crate) struct EntrySelection {
     /// What was selected when the last key was pressed, and when that was.
     moved: Option<(usize, Duration)>,
     moves: usize,
-    /// Since when there is no menu to be seen.
+    /// Since when the menu of the question is not to be seen.
     hidden: Option<Duration>,
+    /// Why it is not selected, while the mark is brought back to where it was.
+    given_up: Option<AnswerError>,
+    moves_back: usize,
+}
+
+/// A menu as it was before the first key.
+#[derive(Debug)]
+struct FirstSight {
+    selected: usize,
+    entries: usize,
+    /// What the entry said. Entries may change places while the mark moves.
+    label: String,
+    /// What stood above the entries.
+    question: Vec<String>,
+}
+
+/// Why an entry cannot be selected in a menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MenuMismatch {
+    Entry,
+    Question,
 }
 
 /// What to do about an entry that is being selected.
@@ -38,19 +61,47 @@ pub(crate) enum SelectionStep {
 
 impl EntrySelection {
     pub(crate) fn new(target: String, text: Option<String>, text_keys: Vec<KeyPress>) -> Self {
-        Self { target, label: None, text, text_keys, moved: None, moves: 0, hidden: None }
+        Self {
+            target,
+            name: None,
+            first: None,
+            text,
+            text_keys,
+            moved: None,
+            moves: 0,
+            hidden: None,
+            given_up: None,
+            moves_back: 0,
+        }
+    }
+
+    /// The same with a name on the tape.
+    pub(crate) fn named(self, name: Option<String>) -> Self {
+        Self { name, ..self }
     }
 
     /// Goes on, now that the menu is this one.
     pub(crate) fn feed(&mut self, menu: Option<&ScreenMenu>, now: Duration) -> SelectionStep {
-        let target = menu.and_then(|menu| Some((menu, self.position(menu)?)));
-        let Some((menu, target)) = target else {
+        if self.given_up.is_some() {
+            return self.bring_back(menu, now);
+        }
+        let position = menu.map_or(Err(MenuMismatch::Entry), |menu| self.position(menu));
+        let (Some(menu), Ok(target)) = (menu, position) else {
             let due = *self.hidden.get_or_insert(now) + KEY_TIMEOUT;
-            return if now < due { SelectionStep::Wait(due) } else { self.failed() };
+            if now < due {
+                return SelectionStep::Wait(due);
+            }
+            let error = match position {
+                Err(MenuMismatch::Question) => {
+                    AnswerError::QuestionChanged { pressed: self.moves > 0 }
+                }
+                _ => self.not_selected(),
+            };
+            return self.give_up(error, menu, now);
         };
         self.hidden = None;
         if menu.selected == target && menu.may_take_other() {
-            return self.failed();
+            return self.give_up(self.not_selected(), Some(menu), now);
         }
         if menu.selected == target {
             return match self.text.take() {
@@ -64,38 +115,89 @@ impl EntrySelection {
             && before == menu.selected
         {
             let due = at + KEY_TIMEOUT;
-            return if now < due { SelectionStep::Wait(due) } else { self.failed() };
+            if now < due {
+                return SelectionStep::Wait(due);
+            }
+            return self.give_up(self.not_selected(), Some(menu), now);
         }
         // A menu that goes round and round is not followed for ever.
         if self.moves > 2 * menu.entries.len() {
-            return self.failed();
+            return self.give_up(self.not_selected(), Some(menu), now);
         }
         self.moves += 1;
         self.moved = Some((menu.selected, now));
-        let key = match (menu.layout, target > menu.selected) {
-            (MenuLayout::Rows, true) => KeyCode::Down,
-            (MenuLayout::Rows, false) => KeyCode::Up,
-            (MenuLayout::Columns, true) => KeyCode::Right,
-            (MenuLayout::Columns, false) => KeyCode::Left,
-        };
-        SelectionStep::Press(plain(key))
+        SelectionStep::Press(key_towards(menu, target))
     }
 
-    /// Where the entry stands now: the one by its id, as long as that says the same as before. A
-    /// selected entry may be drawn with marks of its own around its words.
-    fn position(&mut self, menu: &ScreenMenu) -> Option<usize> {
-        let position = menu.position(&self.target)?;
+    /// Where the entry stands now: the one by its id, as long as that and the question above the
+    /// entries say the same as before. A selected entry may be drawn with marks of its own around its
+    /// words.
+    fn position(&mut self, menu: &ScreenMenu) -> Result<usize, MenuMismatch> {
+        let position = menu.position(&self.target).ok_or(MenuMismatch::Entry)?;
         let shown = &menu.entries[position].label;
-        let label = self.label.get_or_insert_with(|| shown.clone());
-        (label == shown || has_same_words(label, shown)).then_some(position)
+        let first = self.first.get_or_insert_with(|| FirstSight {
+            selected: menu.selected,
+            entries: menu.entries.len(),
+            label: shown.clone(),
+            question: menu.question.clone(),
+        });
+        if first.question != menu.question {
+            return Err(MenuMismatch::Question);
+        }
+        let is_same = first.label == *shown || has_same_words(&first.label, shown);
+        if is_same { Ok(position) } else { Err(MenuMismatch::Entry) }
     }
 
-    fn failed(&self) -> SelectionStep {
-        SelectionStep::Failed(AnswerError::NotSelected {
-            entry: self.target.clone(),
-            pressed: self.moves > 0,
-        })
+    fn not_selected(&self) -> AnswerError {
+        AnswerError::NotSelected { entry: self.target.clone(), pressed: self.moves > 0 }
     }
+
+    fn give_up(
+        &mut self,
+        error: AnswerError,
+        menu: Option<&ScreenMenu>,
+        now: Duration,
+    ) -> SelectionStep {
+        self.moved = None;
+        self.given_up = Some(error);
+        self.bring_back(menu, now)
+    }
+
+    /// Brings the mark back to where it was, as far as the menu lets itself be followed: a person who
+    /// presses Enter there next has seen it at that entry.
+    fn bring_back(&mut self, menu: Option<&ScreenMenu>, now: Duration) -> SelectionStep {
+        let first = self.first.as_ref().map(|first| (first.selected, first.entries));
+        if let (Some(menu), Some((selected, entries))) = (menu, first)
+            && menu.selected != selected
+            && menu.entries.len() == entries
+        {
+            match self.moved {
+                Some((before, at)) if before == menu.selected => {
+                    let due = at + KEY_TIMEOUT;
+                    if now < due {
+                        return SelectionStep::Wait(due);
+                    }
+                }
+                _ if self.moves_back < self.moves => {
+                    self.moves_back += 1;
+                    self.moved = Some((menu.selected, now));
+                    return SelectionStep::Press(key_towards(menu, selected));
+                }
+                _ => {}
+            }
+        }
+        SelectionStep::Failed(self.given_up.clone().unwrap_or_else(|| self.not_selected()))
+    }
+}
+
+/// The key that moves the mark of a menu towards an entry.
+fn key_towards(menu: &ScreenMenu, target: usize) -> KeyPress {
+    plain(match (menu.layout, target > menu.selected) {
+        (MenuLayout::Rows, true) => KeyCode::Down,
+        (MenuLayout::Rows, false) => KeyCode::Up,
+        (MenuLayout::Columns, true) => KeyCode::Right,
+        (MenuLayout::Columns, false) => KeyCode::Left,
+    })
 }
 
 fn has_same_words(before: &str, now: &str) -> bool {
@@ -157,7 +259,8 @@ mod tests {
         };
         let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
         assert_eq!(way.feed(Some(&radio(0, [true, false])), s(0)), press("Down"));
-        assert_eq!(way.feed(Some(&radio(1, [true, false])), s(1)), failed("2", true));
+        assert_eq!(way.feed(Some(&radio(1, [true, false])), s(1)), press("Up"), "it goes back");
+        assert_eq!(way.feed(Some(&radio(0, [true, false])), s(2)), failed("2", true));
         // Where the choice follows the cursor, Enter takes it.
         let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
         assert_eq!(way.feed(Some(&radio(0, [true, false])), s(0)), press("Down"));
@@ -183,7 +286,32 @@ mod tests {
         let sorted = ["keep", "cancel", "delete"];
         let wait = SelectionStep::Wait(s(1) + KEY_TIMEOUT);
         assert_eq!(way.feed(Some(&menu(&sorted, 1)), s(1)), wait);
-        assert_eq!(way.feed(Some(&menu(&sorted, 2)), s(1) + KEY_TIMEOUT), failed("3", true));
+        let due = s(1) + KEY_TIMEOUT;
+        assert_eq!(way.feed(Some(&menu(&sorted, 1)), due), press("Up"), "the mark goes back");
+        assert_eq!(way.feed(Some(&menu(&sorted, 0)), due), failed("3", true));
+    }
+
+    #[test]
+    fn enter_is_not_pressed_where_the_question_above_the_entries_has_changed() {
+        let about = |question: &str, selected: usize| {
+            menu(&["No", "Yes"], selected).with_question(vec![question.to_owned()])
+        };
+        let changed = SelectionStep::Failed(AnswerError::QuestionChanged { pressed: true });
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&about("staging?", 0)), s(0)), press("Down"));
+        let other = about("PRODUCTION?", 1);
+        // It may be painted in pieces.
+        let due = s(1) + KEY_TIMEOUT;
+        assert_eq!(way.feed(Some(&other), s(1)), SelectionStep::Wait(due));
+        assert_eq!(way.feed(Some(&other), due), press("Up"), "the mark goes back");
+        assert_eq!(way.feed(Some(&other), due), SelectionStep::Wait(due + KEY_TIMEOUT));
+        assert_eq!(way.feed(Some(&about("staging?", 0)), s(5)), changed);
+        // One that does not let itself be moved back is left.
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        way.feed(Some(&about("staging?", 0)), s(0));
+        way.feed(Some(&other), s(1));
+        way.feed(Some(&other), due);
+        assert_eq!(way.feed(Some(&other), due + KEY_TIMEOUT), changed);
     }
 
     #[test]

@@ -93,6 +93,19 @@ impl Message {
     }
 }
 
+/// The longest line that a terminal collects, in bytes. The kernel drops what is typed behind that.
+const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
+
+/// Why a terminal that collects lines cannot be given a text whole.
+pub(crate) fn line_too_long(text: &str) -> Option<String> {
+    let longest = text.lines().map(str::len).max().unwrap_or(0);
+    (longest > MAX_LINE_BYTES).then(|| {
+        format!(
+            "a line of it has {longest} bytes, and the terminal takes {MAX_LINE_BYTES}; nothing was typed"
+        )
+    })
+}
+
 /// Why a message was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
@@ -141,6 +154,11 @@ pub enum DeliveryError {
 }
 
 impl DeliveryError {
+    /// Whether the message could be typed at all, seen or unseen.
+    pub fn is_typable(&self) -> bool {
+        !matches!(self, Self::Untypable(_) | Self::Empty)
+    }
+
     /// Whether something of the message was typed.
     pub fn was_typed(&self) -> bool {
         matches!(self, Self::Unverified { reached, .. } if *reached > DeliveryStage::Accepted)

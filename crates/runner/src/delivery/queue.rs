@@ -10,7 +10,7 @@ use coven_terminal::keys::{KeyCode, KeyModes, KeyModifiers, KeyPress, paste, tex
 use super::{
     CLEAR_TIMEOUT, DRAFT_ECHO_PATIENCE, Delivery, DeliveryError, DeliveryProof, DeliveryStage,
     DeliveryStep, ECHO_PATIENCE, Message, PromptObstacle, PromptView, SUBMIT_TIMEOUT,
-    WRITE_TIMEOUT, WorkSigns, needle,
+    UNSEEN_TURN_TIME, WRITE_TIMEOUT, WorkSigns, line_too_long, needle,
 };
 
 /// From how many characters on a text is looked for anywhere in the line of the prompt.
@@ -20,6 +20,7 @@ const MIN_CONTAINED_CHARS: usize = 6;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgentPrompt<'a> {
     pub(crate) state: AgentState,
+    pub(crate) stability: StateStability,
     /// Since when it has shown its prompt, where it has done nothing else yet.
     pub(crate) shown_since: Option<Duration>,
     /// What a person has typed into the prompt and not submitted.
@@ -49,7 +50,19 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) submit: &'a [KeyPress],
 }
 
+/// Whether the state of an agent is what its screen says at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StateStability {
+    Settled,
+    /// The screen says something else, which has not lasted long enough to count.
+    Changing,
+}
+
 impl AgentPrompt<'_> {
+    fn is_changing(&self) -> bool {
+        self.stability == StateStability::Changing
+    }
+
     /// Whether what it reads is the line of the cursor, and nothing above that.
     fn reads_lines(&self) -> bool {
         !self.modes.bracketed_paste || self.work == WorkSigns::PromptOnly
@@ -93,6 +106,11 @@ pub(crate) struct DeliveryQueue<S> {
     /// The message that was typed last: some programs put it back into the prompt, and one that
     /// could not be submitted may still stand there.
     submitted: String,
+    /// What the prompt showed before that was typed.
+    prompt_before: String,
+    /// Until when it is not known what came of a message of which no turn had to be seen. After that
+    /// it is when the agent rests.
+    unseen_until: Option<Duration>,
     /// Whether a message was submitted while the agent worked, which it still does.
     turn_has_message: bool,
     /// Whether the agent has worked since the first message was last looked at.
@@ -104,7 +122,15 @@ impl<S> DeliveryQueue<S> {
     pub(crate) fn new(submitted: &str) -> Self {
         let submitted = submitted.to_owned();
         let waiting = VecDeque::new();
-        Self { waiting, last_id: 0, submitted, turn_has_message: false, worked: false }
+        Self {
+            waiting,
+            last_id: 0,
+            submitted,
+            prompt_before: String::new(),
+            unseen_until: None,
+            turn_has_message: false,
+            worked: false,
+        }
     }
 
     /// Adds a message behind all others.
@@ -143,6 +169,29 @@ impl<S> DeliveryQueue<S> {
         self.worked = true;
     }
 
+    /// What keeps the next message from being typed now.
+    fn obstacle(&self, agent: &AgentPrompt<'_>, now: Duration) -> PromptObstacle {
+        if let Some(process) = agent.stopped {
+            PromptObstacle::Stopped(process)
+        } else if self.turn_has_message {
+            PromptObstacle::OtherMessage
+        } else if agent.state == AgentState::Working && !agent.modes.bracketed_paste {
+            PromptObstacle::NotReading
+        } else if let Some(until) = self.unseen_until {
+            PromptObstacle::AfterUnseen(until)
+        } else if agent.is_changing() && agent.state != AgentState::Working {
+            PromptObstacle::Changing
+        } else if agent.line != self.prompt_before && stands_in(agent.line, &self.submitted) {
+            PromptObstacle::Leftover
+        } else if agent.draft.is_some() {
+            PromptObstacle::Draft
+        } else if let Some(due) = agent.keys_due().filter(|due| now < *due) {
+            PromptObstacle::Keys(due)
+        } else {
+            PromptObstacle::None
+        }
+    }
+
     /// Takes the messages as far as they come with what the agent shows now.
     pub(crate) fn feed(
         &mut self,
@@ -151,25 +200,16 @@ impl<S> DeliveryQueue<S> {
     ) -> Vec<DeliveryEffect<S>> {
         let mut effects = Vec::new();
         self.turn_has_message &= agent.state == AgentState::Working;
-        while let Some((delivery, _)) = self.waiting.front_mut() {
+        let is_at_rest =
+            matches!(agent.state, AgentState::Idle | AgentState::Error) && !agent.is_changing();
+        self.unseen_until.take_if(|until| is_at_rest && *until <= now);
+        loop {
+            let obstacle = self.obstacle(agent, now);
+            let Some((delivery, _)) = self.waiting.front_mut() else { break };
             let view = PromptView {
                 state: agent.state,
                 shown_since: agent.shown_since,
-                obstacle: if let Some(process) = agent.stopped {
-                    PromptObstacle::Stopped(process)
-                } else if self.turn_has_message {
-                    PromptObstacle::OtherMessage
-                } else if agent.state == AgentState::Working && !agent.modes.bracketed_paste {
-                    PromptObstacle::NotReading
-                } else if stands_in(agent.line, &self.submitted) {
-                    PromptObstacle::Leftover
-                } else if agent.draft.is_some() {
-                    PromptObstacle::Draft
-                } else if let Some(due) = agent.keys_due().filter(|due| now < *due) {
-                    PromptObstacle::Keys(due)
-                } else {
-                    PromptObstacle::None
-                },
+                obstacle,
                 draft: agent.draft,
                 screen: agent.screen,
                 prompt: agent.prompt,
@@ -196,9 +236,10 @@ impl<S> DeliveryQueue<S> {
                     effects.push(DeliveryEffect::Wake(now + CLEAR_TIMEOUT));
                     return effects;
                 }
-                DeliveryStep::Type => match typed(&delivery.message.text, agent.modes) {
+                DeliveryStep::Type => match typed(&delivery.message.text, agent) {
                     Ok(bytes) => {
                         self.submitted.clone_from(&delivery.message.text);
+                        agent.line.clone_into(&mut self.prompt_before);
                         let name = delivery.message.name.as_ref();
                         effects.push(DeliveryEffect::BeginLine);
                         effects.extend(name.map(|name| DeliveryEffect::Note(name.types())));
@@ -216,7 +257,10 @@ impl<S> DeliveryQueue<S> {
                     effects.extend(name.map(|name| DeliveryEffect::Note(name.submits())));
                     let keys = agent.submit.iter().flat_map(|key| key.encode(agent.modes));
                     effects.push(DeliveryEffect::Write(keys.collect()));
-                    let proof = delivery.message.proof;
+                    let proof = delivery.proof(agent.reads_lines());
+                    if !delivery.answers && proof != DeliveryProof::Turn {
+                        self.unseen_until = Some(now + UNSEEN_TURN_TIME);
+                    }
                     effects.push(DeliveryEffect::Submitted(proof));
                     effects.push(DeliveryEffect::Wake(delivery.effect_due(SUBMIT_TIMEOUT)));
                     return effects;
@@ -276,7 +320,13 @@ fn erase(characters: usize, modes: KeyModes) -> Vec<u8> {
 }
 
 /// The bytes that type a message.
-fn typed(message: &str, modes: KeyModes) -> Result<Vec<u8>, String> {
+fn typed(message: &str, agent: &AgentPrompt<'_>) -> Result<Vec<u8>, String> {
+    let modes = agent.modes;
+    if agent.collects_lines
+        && let Some(problem) = line_too_long(message)
+    {
+        return Err(problem);
+    }
     // A command of the program is typed, because menus open at keys and not at pastes.
     if modes.bracketed_paste && !message.starts_with('/') {
         paste(message, modes).map_err(|error| error.to_string())
@@ -307,6 +357,7 @@ mod tests {
         let (shown_since, draft, person_typed, asked) = (None, None, None, None);
         AgentPrompt {
             state,
+            stability: StateStability::Settled,
             shown_since,
             draft,
             person_typed,
@@ -470,5 +521,97 @@ mod tests {
         let mut pasted = queue(&["hello"]);
         let effects = pasted.feed(&agent(AgentState::Working, "", ""), s(0));
         assert_eq!(wrote(&effects), b"\x1b[200~hello\x1b[201~");
+    }
+
+    /// An agent that reads plain lines and of which nothing but its prompt is known.
+    fn line_mode<'a>(state: AgentState, screen: &'a str, line: &'a str) -> AgentPrompt<'a> {
+        AgentPrompt {
+            collects_lines: true,
+            work: WorkSigns::PromptOnly,
+            modes: KeyModes::default(),
+            ..agent(state, screen, line)
+        }
+    }
+
+    /// Types and submits the first message to a program that reads lines.
+    fn submit_line(queue: &mut DeliveryQueue<&'static str>, text: &str) {
+        assert_eq!(
+            wrote(&queue.feed(&line_mode(AgentState::Idle, "IDLE>", "IDLE>"), s(0))),
+            text.as_bytes()
+        );
+        let shown = format!("IDLE>{text}");
+        let echo = line_mode(AgentState::Idle, &shown, &shown);
+        assert_eq!(wrote(&queue.feed(&echo, s(1))), b"");
+        assert_eq!(wrote(&queue.feed(&echo, s(2))), b"\r");
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_command_is_one_like_any_other_where_lines_are_read() {
+        for text in ["!reset", "/reset", "#reset"] {
+            let mut queue = queue(&[text, "y"]);
+            submit_line(&mut queue, text);
+            // The prompt that counts as there is the one from before.
+            let busy = line_mode(AgentState::Idle, "IDLE>reset", "");
+            let stale = AgentPrompt { stability: StateStability::Changing, ..busy };
+            assert_eq!(ended(&queue.feed(&stale, s(2))), [], "{text}");
+            let working = AgentPrompt { state: AgentState::Unknown, ..busy };
+            assert_eq!(wrote(&queue.feed(&working, s(5))), b"", "{text}");
+            let asks = line_mode(AgentState::Idle, "IDLE>resetDelete?", "Delete?");
+            let asks = AgentPrompt { stability: StateStability::Changing, ..asks };
+            assert_eq!(wrote(&queue.feed(&asks, s(6))), b"", "{text}: it may be a question");
+            let idle = line_mode(AgentState::Idle, "IDLE>resetokIDLE>", "IDLE>");
+            assert_eq!(wrote(&queue.feed(&idle, s(7))), b"y", "{text}");
+        }
+    }
+
+    #[test]
+    fn after_a_command_the_next_message_waits_until_the_agent_is_seen_to_rest() {
+        for first in ["/help", "!ls", "# remember"] {
+            let mut queue = queue(&[first, "hello"]);
+            let shown = crate::delivery::squeeze(first);
+            queue.feed(&agent(AgentState::Idle, ">", ">"), s(0));
+            let echo = agent(AgentState::Idle, &shown, &shown);
+            queue.feed(&echo, s(1));
+            assert_eq!(wrote(&queue.feed(&echo, s(2))), b"\r");
+            let gone = agent(AgentState::Idle, ">", ">");
+            let done = queue.feed(&gone, s(2));
+            assert_eq!(ended(&done), [(first, Ok(()))]);
+            assert_eq!(wrote(&done), b"", "{first}: the prompt may be the one from before");
+            assert_eq!(
+                wrote(&queue.feed(&agent(AgentState::Working, "", ""), s(4))),
+                b"",
+                "{first}"
+            );
+            let changing = AgentPrompt { stability: StateStability::Changing, ..gone };
+            assert_eq!(wrote(&queue.feed(&changing, s(5))), b"", "{first}: a dialog perhaps");
+            assert_eq!(wrote(&queue.feed(&gone, s(6))), b"\x1b[200~hello\x1b[201~");
+        }
+    }
+
+    #[test]
+    fn a_line_that_the_terminal_would_cut_is_not_typed() {
+        let long: &'static str = "x".repeat(5000).leak();
+        let mut queue = queue(&[long, "next"]);
+        let idle = line_mode(AgentState::Idle, "IDLE>", "IDLE>");
+        let effects = queue.feed(&idle, s(0));
+        let [(_, Err(DeliveryError::Untypable(problem)))] = &ended(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert!(problem.contains("5000 bytes"), "{problem}");
+        assert_eq!(wrote(&effects), b"next");
+        // A program with an editor of its own takes it.
+        let mut queue = self::queue(&[long]);
+        assert!(wrote(&queue.feed(&agent(AgentState::Idle, ">", ">"), s(0))).len() > 5000);
+    }
+
+    #[test]
+    fn a_message_that_says_what_the_prompt_says_does_not_keep_others_away() {
+        let mut queue = queue(&["IDLE>", "next"]);
+        submit_line(&mut queue, "IDLE>");
+        let idle = line_mode(AgentState::Idle, "IDLE>IDLE>okIDLE>", "IDLE>");
+        queue.feed(&idle, s(3));
+        let next = queue.feed(&idle, s(5));
+        assert_eq!(ended(&next), [("IDLE>", Ok(()))]);
+        assert_eq!(wrote(&next), b"next");
     }
 }

@@ -264,34 +264,43 @@ impl DecisionDraft {
         }
     }
 
-    /// A text did not arrive. Everything stays as it is until a person decides.
-    pub(super) fn undelivered(&mut self, job: &AttemptId, number: u32, attempt: u32, reason: &str) {
+    /// A text, of which this was that try, did not arrive. Everything stays as it is until a person
+    /// decides.
+    pub(super) fn undelivered(
+        &mut self,
+        job: &AttemptId,
+        (number, attempt): (u32, u32),
+        reason: &str,
+        typable: bool,
+    ) {
         let Some(live) = self.watched_job(job) else { return };
         let under_way = |typing: &&PendingText| {
             (typing.number, typing.attempt, typing.held) == (number, attempt, None)
         };
         let Some(typing) = live.typing.as_ref().filter(under_way) else { return };
         let text = typing.text.clone();
-        self.hold_text(job, text, reason);
+        self.hold_text(job, text, reason, typable);
     }
 
     /// The prompt did not arrive, likewise.
-    pub(super) fn prompt_undelivered(&mut self, job: &AttemptId, reason: &str) {
+    pub(super) fn prompt_undelivered(&mut self, job: &AttemptId, reason: &str, typable: bool) {
         let Some(live) = self.watched_job(job) else { return };
         let JobWork::Agent(agent) = &live.spec.work else { return };
         let is_held = live.typing.as_ref().is_some_and(|typing| typing.held.is_some());
         if let Some(prompt) = agent.prompt.clone().filter(|_| !is_held) {
-            self.hold_text(job, prompt, reason);
+            self.hold_text(job, prompt, reason, typable);
         }
     }
 
-    fn hold_text(&mut self, job: &AttemptId, text: String, reason: &str) {
+    fn hold_text(&mut self, job: &AttemptId, text: String, reason: &str, typable: bool) {
         let Some(live) = self.watched_job(job) else { return };
         let (deadline, seen) = (live.deadline, live.seen);
         let reason = format!("{} did not get its message: {reason}", job.task);
         let (kind, task) = (InterventionKind::UndeliveredMessage, Some(job.task.clone()));
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
         intervention.excerpt = text;
+        // What the terminal does not take is not sent by looking away.
+        intervention.options.retain(|choice| typable || *choice != InterventionChoice::SendAnyway);
         intervention.expires_at = deadline;
         self.ask_person(job, seen, Box::new(intervention));
     }

@@ -45,10 +45,7 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         }
         SessionEvent::StepFailed { index, error, continues, at, .. } if *index == cursor => {
             let Some((_, _, step)) = run.current() else { return };
-            let exit_code = match step.tasks.last().map(|task| &task.phase) {
-                Some(TaskPhase::Failed { exit_code, .. }) if step.tasks.len() == 1 => *exit_code,
-                _ => None,
-            };
+            let exit_code = step.failed_exit_code();
             let progress =
                 StepProgress::Failed { error: error.clone(), continues: *continues, exit_code };
             if *continues {

@@ -362,7 +362,8 @@ impl WorldState {
             }
             ReportInFlight::Undelivered(job, number, attempt) => {
                 let (job, reason) = (job.clone(), "it was not seen".to_owned());
-                SessionInput::Undelivered { job, number: *number, attempt: *attempt, reason }
+                let (number, attempt, typable) = (*number, *attempt, true);
+                SessionInput::Undelivered { job, number, attempt, reason, typable }
             }
             ReportInFlight::Delivered(job, number, seen) => {
                 SessionInput::Delivered { job: job.clone(), number: *number, seen: *seen }

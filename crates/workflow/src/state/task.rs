@@ -205,9 +205,15 @@ pub struct DeniedQuestion {
     pub times: u32,
 }
 
-/// What tells a question from others, however often it is asked.
+/// What tells a question from others, however often it is asked and whichever entry of its menu has
+/// the mark.
 pub(crate) fn question_words(intervention: &Intervention) -> ContentDigest {
-    ContentDigest::of_question(intervention.kind.as_str(), [intervention.excerpt.as_str()], 0)
+    let is_mark = |char: char| !char.is_alphanumeric();
+    let lines = intervention.excerpt.lines().map(|line| match line.trim_matches(is_mark) {
+        "" => line.trim(),
+        words => words,
+    });
+    ContentDigest::of_question(intervention.kind.as_str(), lines, 0)
 }
 
 /// What tells an action that an agent asks for from others: its command where the adapter reads it,

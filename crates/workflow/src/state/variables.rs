@@ -151,6 +151,8 @@ impl StepRun {
             StepProgress::Completed { exit_code, .. } | StepProgress::Failed { exit_code, .. } => {
                 *exit_code
             }
+            // A gate whose command failed before a person skipped it.
+            StepProgress::Skipped { .. } => self.failed_exit_code(),
             _ => None,
         };
         json!({
@@ -160,6 +162,14 @@ impl StepRun {
             "stdout": self.stdout(),
             "stderr": self.stderr(),
         })
+    }
+
+    /// The exit code of the one command it ran, if that failed.
+    pub(crate) fn failed_exit_code(&self) -> Option<i32> {
+        match self.tasks.last().map(|task| &task.phase) {
+            Some(TaskPhase::Failed { exit_code, .. }) if self.tasks.len() == 1 => *exit_code,
+            _ => None,
+        }
     }
 
     /// What its command printed to its standard output, if it ran one, also if it failed.

@@ -347,3 +347,29 @@ fn a_time_that_runs_in_a_question_makes_no_other_question() {
     sniffer.tick(ms(42_000));
     assert_ne!(sniffer.verdict().digest, asked);
 }
+
+/// A list that sorts itself while it is asked.
+#[test]
+fn the_entries_of_a_question_are_those_of_its_excerpt() {
+    let screen = |order: [&str; 3]| {
+        let [first, second, third] = order;
+        let mut screen = Screen::new(GridSize::new(80, 24));
+        let text = format!("Pick an action\r\n❯ {first}\r\n  {second}\r\n  {third}\r\n");
+        screen.feed(text.as_bytes());
+        screen.snapshot()
+    };
+    let mut sniffer = ScreenSniffer::new(compiled(NOTHING_KNOWN));
+    let (keep, other) = (["keep", "DELETE", "rename"], ["DELETE", "rename", "keep"]);
+    sniffer.read_screen(&screen(keep), ms(0));
+    sniffer.tick(ms(2000));
+    sniffer.typed(ms(2000));
+    for (order, now) in [(other, 2100), (keep, 2500), (other, 2900), (keep, 5200), (other, 9000)] {
+        sniffer.read_screen(&screen(order), ms(now));
+        sniffer.tick(ms(now));
+        let labels: Vec<_> =
+            sniffer.asked_action().entries.into_iter().map(|entry| entry.label).collect();
+        let words = |line: &String| line.trim_matches(['❯', ' ']).to_owned();
+        let excerpt: Vec<_> = sniffer.excerpt()[1..].iter().map(words).collect();
+        assert_eq!(excerpt, labels, "at {now} ms");
+    }
+}

@@ -148,8 +148,9 @@ impl RunningJob {
                 let excerpt = lines[begin..].join("\n").trim_end().to_owned();
                 self.observed(ScreenObservation::Unexplained { excerpt }).await;
             }
-            RunnerEvent::DeliveryFailed { reason, .. } => {
-                self.tell(SessionInput::PromptUndelivered { job: self.id(), reason }).await;
+            RunnerEvent::DeliveryFailed { error, .. } => {
+                let (job, reason, typable) = (self.id(), error.to_string(), error.is_typable());
+                self.tell(SessionInput::PromptUndelivered { job, reason, typable }).await;
             }
             _ => {}
         }
@@ -274,8 +275,9 @@ impl RunningJob {
                     if let SentMessage::Not(error) = &sent {
                         // That it has ended is told by itself.
                         if *error != DeliveryError::Ended {
-                            let reason = error.to_string();
-                            let input = SessionInput::Undelivered { job, number, attempt, reason };
+                            let (reason, typable) = (error.to_string(), error.is_typable());
+                            let input =
+                                SessionInput::Undelivered { job, number, attempt, reason, typable };
                             tell(&reports, input).await;
                         }
                         return;

@@ -34,7 +34,7 @@ fn delivered(number: u32, seen: u64) -> SessionInput {
 
 fn undelivered(number: u32, attempt: u32) -> SessionInput {
     let reason = "nothing showed that it was submitted".to_owned();
-    SessionInput::Undelivered { job: job("a", 1), number, attempt, reason }
+    SessionInput::Undelivered { job: job("a", 1), number, attempt, reason, typable: true }
 }
 
 /// The texts that are to be typed now: number, try, text, and whether nobody looks.
@@ -122,6 +122,24 @@ fn a_message_that_does_not_arrive_waits_for_a_person_and_its_agent_is_left_alone
 }
 
 #[test]
+fn what_cannot_be_typed_cannot_be_sent_anyway() {
+    let options = [InterventionChoice::Retry, InterventionChoice::Drop];
+    let reason = || "the message cannot be typed: it has several lines".to_owned();
+    let mut told = chat();
+    told.tell(message("two\nlines"));
+    let (job, reason, typable) = (job("a", 1), reason(), false);
+    let prompt =
+        SessionInput::PromptUndelivered { job: job.clone(), reason: reason.clone(), typable };
+    told.tell(SessionInput::Undelivered { job, number: 1, attempt: 1, reason, typable });
+    assert_eq!(told.run().interventions().next().unwrap().options, options);
+    let anyway = resolve(1, InterventionChoice::SendAnyway);
+    assert!(told.state.admits(&anyway).is_err());
+    let mut told = chat();
+    told.tell(prompt);
+    assert_eq!(told.run().interventions().next().unwrap().options, options);
+}
+
+#[test]
 fn a_message_that_is_given_up_lets_the_next_one_through_and_the_agent_is_looked_at_again() {
     let mut told = chat();
     told.tell(message("one"));
@@ -143,11 +161,15 @@ fn a_prompt_that_does_not_arrive_can_be_sent_again_before_everything_else() {
     let mut told = chat();
     told.tell(message("later"));
     let reason = "the agent was not ready".to_owned();
-    told.tell(SessionInput::PromptUndelivered { job: job("a", 1), reason: reason.clone() });
+    let undelivered = || SessionInput::PromptUndelivered {
+        job: job("a", 1),
+        reason: reason.clone(),
+        typable: true,
+    };
+    told.tell(undelivered());
     assert_eq!(told.waiting(), [InterventionKind::UndeliveredMessage]);
     assert_eq!(told.run().interventions().next().unwrap().excerpt, "hi");
-    let again = SessionInput::PromptUndelivered { job: job("a", 1), reason };
-    assert_eq!(told.kinds(again), [] as [&str; 0]);
+    assert_eq!(told.kinds(undelivered()), [] as [&str; 0]);
     let (_, commands) = told.tell(resolve(1, InterventionChoice::Retry));
     assert_eq!(sends(&commands), [(2, 2, "hi", false)]);
     assert_eq!(sends(&told.tell(delivered(2, 1)).1), [(1, 1, "later", false)]);

@@ -147,6 +147,7 @@ fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
     told.fail("tests", 2);
     assert_eq!(told.starts(resolve(2, InterventionChoice::Skip)), ["pr/1"]);
     assert_eq!(told.run().variables()["steps"]["tests"]["status"], json!("skipped"));
+    assert_eq!(told.run().variables()["steps"]["tests"]["exit_code"], json!(1));
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! Messages to programs that read plain lines.
+
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, DeliveryError, Message};
+
+use crate::support::{Home, printed, question, scripted};
+
+const RULES: &str = r#"
+  "states": {
+    "interaction_idle": { "pattern": "^IDLE>", "region": "cursor:1", "kind": "idle" }
+  },
+  "keys": { "submit": ["Enter"] }
+"#;
+
+/// Notes every line that it reads. One with `reset` in it makes it ask something after a while.
+const SCRIPT: &str = r#"
+while printf 'IDLE> '; IFS= read -r line; do
+  printf 'message %s\n' "$line" >> received
+  case $line in
+    *reset*) sleep DELAY; printf 'Delete everything? [y/N] '
+             IFS= read -r line; printf 'answer %s\n' "$line" >> received ;;
+  esac
+  echo "done with $line"
+done
+"#;
+
+fn start(home: &Home, delay: &str) -> AgentRunner {
+    let adapter = scripted(home, RULES, &SCRIPT.replace("DELAY", delay));
+    let task = AgentTask::interactive(format!("lines-{}", home.path().display()), None);
+    AgentRunner::start(adapter, task, &home.local()).unwrap()
+}
+
+fn received(home: &Home) -> String {
+    std::fs::read_to_string(home.path().join("received")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_message_behind_one_that_looks_like_a_command_does_not_answer_what_that_leads_to() {
+    for (text, delay) in [("!reset", "0.1"), ("/reset", "3"), ("# reset", "0.7")] {
+        let home = Home::new();
+        let runner = start(&home, delay);
+        let mut events = runner.subscribe();
+        let send = |text: &str| {
+            let (runner, message) = (runner.clone(), Message { waits: true, ..Message::new(text) });
+            tokio::spawn(async move { runner.send(message).await })
+        };
+        let first = send(text);
+        tokio::task::yield_now().await;
+        let second = send("y");
+        let asked = question(&mut events).await;
+        first.await.unwrap().unwrap();
+        assert_eq!(received(&home), format!("message {text}\n"));
+        runner.answer(asked.digest, AnswerAction::Text("n".to_owned())).await.unwrap();
+        second.await.unwrap().unwrap();
+        printed(&mut events, "done with y").await;
+        assert_eq!(received(&home), format!("message {text}\nanswer n\nmessage y\n"));
+        runner.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_the_terminal_would_cut_is_refused() {
+    let home = Home::new();
+    let runner = start(&home, "0");
+    let mut events = runner.subscribe();
+    let Err(DeliveryError::Untypable(problem)) = runner.send(Message::new("x".repeat(4501))).await
+    else {
+        panic!("it was typed: {}", received(&home))
+    };
+    assert!(problem.contains("a line of it has 4501 bytes"), "{problem}");
+    runner.send(Message::new("next")).await.unwrap();
+    printed(&mut events, "done with next").await;
+    assert_eq!(received(&home), "message next\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_message_that_says_what_the_prompt_says_arrives_and_so_does_the_next() {
+    let home = Home::new();
+    let runner = start(&home, "0");
+    let mut events = runner.subscribe();
+    runner.send(Message::new("IDLE>")).await.unwrap();
+    runner.send(Message::new("next")).await.unwrap();
+    printed(&mut events, "done with next").await;
+    assert_eq!(received(&home), "message IDLE>\nmessage next\n");
+    runner.stop().await.unwrap();
+}

@@ -1,0 +1,129 @@
+//! Menus whose questions change while an entry is selected, that come back, and whose selection is
+//! broken off.
+
+use coven_runner::{
+    AgentRunner, AgentTask, AnswerAction, AnswerError, GivenAnswer, RunnerSubscription, TaskPlace,
+    TypedInputs,
+};
+
+use crate::support::{Home, question, scripted};
+
+/// Knows no menu, so that they are all found in the way that means the same in any program.
+const RULES: &str = r#"
+  "states": { "interaction_idle": { "pattern": "^IDLE>", "region": "cursor:1", "kind": "idle" } },
+  "keys": { "submit": ["Enter"] }
+"#;
+
+/// Shows menus, of which the script says the title and what Enter does.
+const PRELUDE: &str = r#"
+stty raw -echo
+hex() { dd bs=1 count=$1 2>/dev/null | od -An -v -tx1 | tr -d ' \n'; }
+paint() {
+  printf '\033[H\033[2J%s\r\n' "$(title)"
+  for row in 0 1 2; do
+    if [ $row -eq $at ]; then printf '❯ '; else printf '  '; fi
+    printf '%s\r\n' "${entries[$row]}"
+  done
+}
+menu() {
+  at=0; paint
+  while :; do
+    key=$(hex 1); [ $key = 1b ] && key=$(hex 2)
+    case $key in
+      5b41) [ $at -gt 0 ] && at=$((at - 1)); paint ;;
+      5b42) [ $at -lt 2 ] && at=$((at + 1)); paint ;;
+      0d) enter && return ;;
+    esac
+  done
+}
+entries=(No Yes Cancel)
+title() { echo 'Deploy to staging?'; }
+enter() { echo "chose ${entries[$at]}" >> chosen; }
+finish() { printf '\033[H\033[2JIDLE> '; sleep 60; }
+"#;
+
+fn start(home: &Home, place: &TaskPlace, script: &str) -> (AgentRunner, RunnerSubscription) {
+    let adapter = scripted(home, RULES, &[PRELUDE, script].concat());
+    let task = AgentTask::interactive(format!("menus-{}", home.path().display()), None);
+    let runner = AgentRunner::start(adapter, task, place).unwrap();
+    let events = runner.subscribe();
+    (runner, events)
+}
+
+fn entry(id: &str) -> AnswerAction {
+    AnswerAction::Entry { id: id.to_owned(), text: None }
+}
+
+fn chosen(home: &Home) -> String {
+    std::fs::read_to_string(home.path().join("chosen")).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn enter_is_not_pressed_in_a_menu_whose_question_changed_on_the_way() {
+    let home = Home::new();
+    let script = "title() { if [ $at -eq 0 ]; then echo 'Deploy to staging?'; \
+        else echo 'Deploy to PRODUCTION?'; fi; }; menu; finish";
+    let (runner, mut events) = start(&home, &home.local(), script);
+    let asked = question(&mut events).await;
+    let error = runner.answer(asked.digest.clone(), entry("2")).await.unwrap_err();
+    assert!(error.to_string().contains("the question above the menu changed"), "{error}");
+    assert!(error.was_pressed());
+    assert_eq!(chosen(&home), "");
+    // Everything is as it was, and can be answered.
+    let again = question(&mut events).await;
+    assert_eq!(again.excerpt, asked.excerpt);
+    runner.answer(again.digest, entry("1")).await.unwrap();
+    assert_eq!(chosen(&home), "chose No\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_menu_that_is_painted_anew_after_enter_may_have_taken_it() {
+    let home = Home::new();
+    let (runner, mut events) = start(&home, &home.local(), "menu; menu; finish");
+    let asked = question(&mut events).await;
+    let error = runner.answer(asked.digest, entry("1")).await.unwrap_err();
+    assert!(error.to_string().contains("may have been taken"), "{error}");
+    let again = question(&mut events).await;
+    assert!(again.repeated, "only a person may answer it");
+    runner.answer(again.digest, entry("1")).await.unwrap();
+    assert_eq!(chosen(&home), "chose No\nchose No\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_menu_that_is_not_painted_after_enter_has_not_taken_it() {
+    let home = Home::new();
+    let clock = "( while :; do printf '\\0337\\033[20;1H%s\\0338' $((n += 1)); sleep 0.2; done ) &";
+    let script = format!("enter() {{ return 1; }}; {clock} menu");
+    let (runner, mut events) = start(&home, &home.local(), &script);
+    let asked = question(&mut events).await;
+    let result = runner.answer(asked.digest, entry("1")).await;
+    assert_eq!(result, Err(AnswerError::StillAsked), "something else is painted");
+    runner.stop().await.unwrap();
+}
+
+/// A process that dies on the way leaves a mark that nobody put there, and perhaps an answer.
+#[tokio::test]
+async fn keys_that_select_an_entry_are_noted_and_not_forgotten() {
+    let home = Home::new();
+    let place = home.held();
+    let (runner, mut events) = start(&home, &place, "menu; menu; finish");
+    let asked = question(&mut events).await;
+    let name = || Some("asked/1".to_owned());
+    let given = |typed| GivenAnswer {
+        digest: asked.digest.clone(),
+        action: entry("3"),
+        name: name(),
+        typed,
+    };
+    runner.give(given(0)).await.unwrap();
+    assert_eq!(chosen(&home), "chose Cancel\n");
+    let folder = place.folder.as_ref().unwrap();
+    assert_eq!(TypedInputs::read(folder).unwrap().answer("asked/1"), 3);
+    let error = runner.give(given(1)).await.unwrap_err();
+    assert!(error.was_pressed(), "{error}");
+    assert!(!error.to_string().contains("nothing was pressed"), "{error}");
+    assert_eq!(chosen(&home), "chose Cancel\n");
+    runner.stop().await.unwrap();
+}
