@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use coven_model::event::{
     InterventionDecision, JobConfinement, JobTimer, KINDS, SessionEvent, TimerPurpose,
 };
-use coven_model::{ContentDigest, InterventionChoice};
+use coven_model::{ContentDigest, InterventionChoice, TreeId, TreeWork};
 use serde_json::{Value, json};
 
 use crate::expect::ExpectedOutput;
 use crate::input::{QuestionRuling, ScreenObservation, SessionInput};
-use crate::plan::{OnFailure, OnLimit, StepAction};
+use crate::plan::{Isolation, OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 use crate::view::{SessionViewBuilder, plan_view};
 
@@ -203,6 +203,29 @@ fn conversation() -> TestRun {
     told
 }
 
+/// Two agents in trees of their own, one of which conflicts and is left, after a tree that could not
+/// be made at first.
+fn teamwork() -> TestRun {
+    let mut steps = vec![parallel("build", "${input.items}", "${item}", 2)];
+    steps[0].isolation = Some(Isolation::Auto);
+    let mut told = TestRun::begin(plan(steps), json!({"items": ["a", "b"]}));
+    told.tell(tree_failed(TreeId::Run, TreeWork::Make));
+    told.tell(resolve(1, InterventionChoice::Retry));
+    told.tell(tree_ready(TreeId::Run));
+    for task in ["build.0", "build.1"] {
+        told.tell(tree_ready(tree_of(task)));
+    }
+    for task in ["build.0", "build.1"] {
+        told.succeed(task, 1, "done");
+        told.tell(tree_checkpoint(task, 1));
+    }
+    told.tell(tree_landed("build.0"));
+    told.tell(tree_conflict("build.1"));
+    told.tell(resolve(2, InterventionChoice::Skip));
+    told.tell(tree_removed(tree_of("build.0")));
+    told
+}
+
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
@@ -233,6 +256,7 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
         "journal-v1-confined",
         "journal-v1-imported",
         "journal-v1-channel",
+        "journal-v1-trees",
     ] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
@@ -254,6 +278,7 @@ fn write_the_fixtures() {
         ("journal-v1-confined", confined()),
         ("journal-v1-imported", imported()),
         ("journal-v1-channel", conversation()),
+        ("journal-v1-trees", teamwork()),
     ];
     // Those that are there stay as they are.
     let is_new = |name: &str| !path(&format!("{name}.jsonl")).exists();

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use coven_model::event::{InterventionDecision, SessionEvent};
+use coven_model::event::{
+    InterventionDecision, SessionEvent, TreeCheckpoint, TreeLanded, TreeReady,
+};
 use coven_model::{
     AgentMode, AttemptId, ContentDigest, ExitCodes, InterventionChoice, InterventionId,
     InterventionKind, JobOutcome, JobSpec, JobWork, ProcessEnding, SandboxMode, SessionId, TaskId,
-    TaskStatus, Timestamp, WorkflowStatus,
+    TaskStatus, Timestamp, TreeId, TreeWork, WorkflowStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -18,7 +20,7 @@ use crate::decide::decide;
 use crate::expect::ExpectedOutput;
 use crate::fold::{fold, fold_all};
 use crate::input::{
-    ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec,
+    ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec, TreeReport,
 };
 use crate::plan::{
     AgentSpec, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
@@ -372,4 +374,64 @@ pub(crate) fn starts(commands: &[Command]) -> Vec<String> {
 
 pub(crate) fn replay(journal: &[SessionEvent]) -> State {
     journal.iter().fold(State::default(), fold)
+}
+
+pub(crate) fn tree_of(task: &str) -> TreeId {
+    TreeId::Task(TaskId::new(task).unwrap())
+}
+
+fn tree(report: TreeReport) -> SessionInput {
+    SessionInput::Tree(Box::new(report))
+}
+
+pub(crate) fn tree_ready(id: TreeId) -> SessionInput {
+    tree(TreeReport::Ready(TreeReady {
+        tree: id,
+        head: "base".to_owned(),
+        included: 0,
+        ports: None,
+        notes: Vec::new(),
+        at: Timestamp::default(),
+    }))
+}
+
+pub(crate) fn tree_failed(id: TreeId, work: TreeWork) -> SessionInput {
+    tree(TreeReport::Failed { tree: id, work, error: "the disk is full".to_owned() })
+}
+
+/// A checkpoint after the first attempt of a task, in its own tree.
+pub(crate) fn tree_checkpoint(task: &str, attempt: u32) -> SessionInput {
+    tree(TreeReport::Checkpointed(TreeCheckpoint {
+        tree: tree_of(task),
+        job: Some(job(task, attempt)),
+        number: attempt,
+        reference: format!("refs/coven/{task}/{attempt}"),
+        commit: "checkpoint".to_owned(),
+        files: 1,
+        head: "base".to_owned(),
+        committed: false,
+        missing: Vec::new(),
+        at: Timestamp::default(),
+    }))
+}
+
+pub(crate) fn tree_landed(task: &str) -> SessionInput {
+    tree(TreeReport::Landed(TreeLanded {
+        tree: tree_of(task),
+        onto: "coven/brisk-otter".to_owned(),
+        commit: format!("landed {task}"),
+        tip: format!("tip of {task}"),
+        by: None,
+        at: Timestamp::default(),
+    }))
+}
+
+pub(crate) fn tree_conflict(task: &str) -> SessionInput {
+    let (onto, paths) = ("coven/brisk-otter".to_owned(), vec!["a.txt".to_owned()]);
+    tree(TreeReport::Conflicted { tree: tree_of(task), onto, paths })
+}
+
+pub(crate) fn tree_removed(id: TreeId) -> SessionInput {
+    let tip = format!("tip of {id}");
+    tree(TreeReport::Removed { tree: id, tip })
 }

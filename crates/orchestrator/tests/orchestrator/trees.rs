@@ -17,7 +17,7 @@ fn repository(base: &Base) -> Checkout {
     git(path, &["init", "--quiet"]);
     git(path, &["config", "user.name", "Mira"]);
     git(path, &["config", "user.email", "mira@example.invalid"]);
-    std::fs::write(path.join(".gitignore"), ".coven/\n").unwrap();
+    std::fs::write(path.join(".gitignore"), ".coven/\ndemo-state/\n").unwrap();
     std::fs::write(path.join("shared.txt"), "one\n").unwrap();
     git(path, &["add", "."]);
     git(path, &["commit", "--quiet", "-m", "first"]);

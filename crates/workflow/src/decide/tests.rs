@@ -7,3 +7,4 @@ mod messages;
 mod people;
 mod rounds;
 mod single;
+mod trees;

@@ -48,7 +48,7 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 TreeWork::Make | TreeWork::Commit | TreeWork::Land => {
                     tree.problem = Some(TreeProblem { work: *work, error: error.clone() });
                 }
-            })
+            });
         }
         SessionEvent::TreeCheckpoint(checkpoint) => change(run, &checkpoint.tree, |tree| {
             tree.checkpoints = tree.checkpoints.max(checkpoint.number);

@@ -5,6 +5,7 @@ use coven_model::WorkflowStatus;
 use stateright::{Checker, Model, Property};
 
 use super::scenes::{self, ModelScenario};
+use super::trees::TreeFault;
 use super::walk::SessionModel;
 use super::world::{ModelProcess, WorldState};
 use super::{DisabledParts, ModelStep, SafetyMechanism};
@@ -35,16 +36,18 @@ const INVARIANTS: [(&str, Holds); 16] = [
     ("a step that needs approval starts after it was approved", |_, world| {
         !world.started_unapproved
     }),
-    ("no task works in a tree that is not there", |_, world| !world.trees.homeless),
+    ("no task works in a tree that is not there", |_, world| !world.trees.has(TreeFault::Homeless)),
     ("a step is over when its trees are landed, in order", |_, world| {
-        !world.trees.unlanded && !world.trees.out_of_order
+        !world.trees.has(TreeFault::Unlanded)
     }),
     ("what was landed is not landed again", |_, world| world.lands_once()),
     ("a run is completed when its trees are gone or said to stay", |_, world| {
         world.trees_are_settled()
     }),
-    ("no tree goes with what is nowhere else", |_, world| !world.trees.lost),
-    ("a tree is made from all that was done before it", |_, world| !world.trees.stale),
+    ("no tree goes with what is nowhere else", |_, world| !world.trees.has(TreeFault::Lost)),
+    ("a tree is made from all that was done before it", |_, world| {
+        !world.trees.has(TreeFault::Stale)
+    }),
     ("everything can end", |walk, world| {
         walk.broken != DisabledParts::default() || world.can_end()
     }),

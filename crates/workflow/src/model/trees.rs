@@ -25,19 +25,34 @@ pub(super) struct TreeWorld {
     /// How often landing may meet a conflict, and an order may fail.
     pub(super) conflicts: u8,
     pub(super) failures: u8,
+    pub(super) faults: BTreeSet<TreeFault>,
+}
+
+/// What must never happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum TreeFault {
     /// A task worked in a tree that is not there.
-    pub(super) homeless: bool,
-    /// A step was over before its trees were landed.
-    pub(super) unlanded: bool,
-    /// A tree was landed before one of an earlier task.
-    pub(super) out_of_order: bool,
+    Homeless,
+    /// A step was over before its trees were landed, or one was landed before that of an earlier
+    /// task.
+    Unlanded,
     /// A tree was asked for before all that was done in the tree of the run was committed.
-    pub(super) stale: bool,
+    Stale,
     /// A tree was to be removed though what was done in it is nowhere else.
-    pub(super) lost: bool,
+    Lost,
 }
 
 impl TreeWorld {
+    fn note(&mut self, fault: TreeFault, happened: bool) {
+        if happened {
+            self.faults.insert(fault);
+        }
+    }
+
+    pub(super) fn has(&self, fault: TreeFault) -> bool {
+        self.faults.contains(&fault)
+    }
+
     pub(super) fn new(conflicts: u8, failures: u8) -> Self {
         Self { conflicts, failures, ..Self::default() }
     }
@@ -97,7 +112,8 @@ impl WorldState {
     pub(super) fn enter_tree(&mut self, job: &AttemptId) {
         let spec = self.state.run().and_then(|run| run.live(job)).map(|live| live.spec.clone());
         if let Some(own) = spec.as_ref().and_then(|spec| spec.tree.as_ref()) {
-            self.trees.homeless |= !self.trees.made.contains(&own.tree);
+            let is_missing = !self.trees.made.contains(&own.tree);
+            self.trees.note(TreeFault::Homeless, is_missing);
             *self.trees.worked.entry(own.tree.clone()).or_default() += 1;
         }
     }
@@ -137,7 +153,7 @@ impl WorldState {
                 ToldOfTree::Landed(tree, worked)
             }
             TreeOrder::Remove { .. } => {
-                trees.lost |= landed < worked;
+                trees.note(TreeFault::Lost, landed < worked);
                 trees.made.remove(&tree);
                 ToldOfTree::Removed(tree)
             }
@@ -167,15 +183,16 @@ impl WorldState {
                 *self.trees.said_landed.entry(key).or_default() += 1;
                 let before = self.run().landable().take_while(|tree| tree.tree != landed.tree);
                 let open = before.filter(|tree| !tree.is_settled()).count();
-                self.trees.out_of_order |= open > 0;
+                self.trees.note(TreeFault::Unlanded, open > 0);
             }
             SessionEvent::TreeWanted(wanted) if wanted.tree != TreeId::Run => {
                 let done = |of: &BTreeMap<TreeId, u8>| of.get(&TreeId::Run).copied();
-                self.trees.stale |= done(&self.trees.committed) < done(&self.trees.worked);
+                let is_stale = done(&self.trees.committed) < done(&self.trees.worked);
+                self.trees.note(TreeFault::Stale, is_stale);
             }
             SessionEvent::StepCompleted { .. } => {
                 let open = self.run().landable().any(|tree| !tree.is_settled());
-                self.trees.unlanded |= open;
+                self.trees.note(TreeFault::Unlanded, open);
             }
             _ => {}
         }

@@ -40,7 +40,7 @@ impl CommitJob<'_> {
         let made = blocking(move || JobFolders::make(&files.lock(), &state, &job, JobRoom::Needed));
         let (room, folders) = made.await;
         room.map_err(|error| TreeError(error.to_string()))?;
-        let folder = folders.path().map_err(|error| TreeError(error.to_string()))?;
+        let folder = folders.path().map_err(TreeError)?;
         let (place, message) = (self.place.clone(), self.message.clone());
         let trailers = self.trailers(run);
         let lines = blocking(move || {

@@ -1,0 +1,140 @@
+//! Tasks in trees of their own.
+
+use coven_model::{InterventionChoice, InterventionKind, TreeId, TreeWork, WorkflowStatus};
+use serde_json::json;
+
+use crate::command::{Command, TreeOrder};
+use crate::plan::{Isolation, LandMode, OnConflict, PlanStep};
+use crate::testing::*;
+
+fn fan_out() -> PlanStep {
+    let mut step = parallel("build", "${input.items}", "do ${item}", 2).output("results");
+    step.isolation = Some(Isolation::Auto);
+    step
+}
+
+/// A run whose trees are there and whose agents work.
+fn working(step: PlanStep) -> TestRun {
+    let mut told = TestRun::begin(plan(vec![step]), json!({"items": ["a", "b"]}));
+    told.tell(tree_ready(TreeId::Run));
+    for task in ["build.0", "build.1"] {
+        told.tell(tree_ready(tree_of(task)));
+    }
+    told
+}
+
+/// The same when they are done.
+fn done(step: PlanStep) -> TestRun {
+    let mut told = working(step);
+    for task in ["build.0", "build.1"] {
+        told.succeed(task, 1, "fine");
+        told.tell(tree_checkpoint(task, 1));
+    }
+    told
+}
+
+fn orders(commands: &[Command]) -> Vec<TreeOrder> {
+    let order = |command: &Command| match command {
+        Command::Tree(order) => Some(order.clone()),
+        _ => None,
+    };
+    commands.iter().filter_map(order).collect()
+}
+
+#[test]
+fn an_agent_starts_when_its_tree_is_there_and_works_in_it() {
+    let mut told = TestRun::begin(plan(vec![fan_out()]), json!({"items": ["a", "b"]}));
+    assert_eq!(told.alive(), Vec::<String>::new());
+    let (_, commands) = told.tell(tree_ready(TreeId::Run));
+    let both = ["build.0", "build.1"].map(|task| TreeOrder::Make(tree_of(task)));
+    assert_eq!(orders(&commands), both);
+    assert_eq!(told.starts(tree_ready(tree_of("build.1"))), Vec::<String>::new(), "in order");
+    assert_eq!(told.starts(tree_ready(tree_of("build.0"))), ["build.0/1", "build.1/1"]);
+    let tree = told.spec("build.0", 1).tree.clone().unwrap();
+    assert_eq!(tree.path, "/trees/brisk-otter/build.0");
+    assert_eq!(tree.branch, "coven/brisk-otter.build.0");
+}
+
+#[test]
+fn a_tree_that_cannot_be_made_waits_for_a_person_and_is_made_again() {
+    let mut told = TestRun::begin(plan(vec![fan_out()]), json!({"items": ["a"]}));
+    told.tell(tree_failed(TreeId::Run, TreeWork::Make));
+    assert_eq!(told.waiting(), [InterventionKind::TreeProblem]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Retry));
+    assert_eq!(orders(&commands), [TreeOrder::Make(TreeId::Run)]);
+    assert_eq!(told.waiting(), []);
+}
+
+#[test]
+fn what_was_done_is_landed_in_the_order_of_the_tasks() {
+    let mut told = working(fan_out());
+    told.succeed("build.1", 1, "fine");
+    told.tell(tree_checkpoint("build.1", 1));
+    told.succeed("build.0", 1, "fine");
+    let (_, commands) = told.tell(tree_checkpoint("build.0", 1));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("build.0") }]);
+    let (_, commands) = told.tell(tree_landed("build.0"));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("build.1") }]);
+    let (_, commands) = told.tell(tree_landed("build.1"));
+    let gone = ["build.0", "build.1"].map(|task| TreeOrder::Remove { tree: tree_of(task) });
+    assert_eq!(orders(&commands), gone);
+    told.tell(tree_removed(tree_of("build.0")));
+    told.tell(tree_removed(tree_of("build.1")));
+    assert_eq!(told.status(), WorkflowStatus::Completed);
+    let results = told.variable("results");
+    assert_eq!(results[1]["branch"], json!("coven/brisk-otter.build.1"));
+    assert_eq!((&results[1]["landed"], &results[1]["changed"]), (&json!(true), &json!(1)));
+}
+
+#[test]
+fn an_agent_is_told_to_resolve_its_conflict_once_and_then_a_person_is_asked() {
+    let mut told = done(PlanStep { on_conflict: Some(OnConflict::Agent), ..fan_out() });
+    told.tell(tree_landed("build.0"));
+    assert_eq!(told.starts(tree_conflict("build.1")), ["build.1/2"]);
+    assert!(told.prompt("build.1", 2).contains("- a.txt"), "{}", told.prompt("build.1", 2));
+    told.succeed("build.1", 2, "merged");
+    let (_, commands) = told.tell(tree_checkpoint("build.1", 2));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("build.1") }]);
+    told.tell(tree_conflict("build.1"));
+    assert_eq!(told.waiting(), [InterventionKind::MergeConflict]);
+    // A person may give it back once more.
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Resolve)), ["build.1/3"]);
+}
+
+#[test]
+fn trees_that_a_person_does_not_want_landed_stay() {
+    let mut told = done(PlanStep { land: Some(LandMode::Ask), ..fan_out() });
+    assert_eq!(told.waiting(), [InterventionKind::Landing]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Deny));
+    assert_eq!(orders(&commands), [TreeOrder::Remove { tree: TreeId::Run }], "nothing is in it");
+    told.tell(tree_removed(TreeId::Run));
+    assert_eq!(told.status(), WorkflowStatus::Completed);
+    let kept = |tree: &crate::state::TreeRun| tree.kept.is_some();
+    assert!(told.run().trees().filter(|tree| tree.tree != TreeId::Run).all(kept));
+    assert_eq!(told.variable("results")[0]["landed"], json!(false));
+}
+
+#[test]
+fn a_conflict_that_may_be_skipped_does_not_stop_the_run() {
+    let mut told = done(PlanStep { on_conflict: Some(OnConflict::Skip), ..fan_out() });
+    told.tell(tree_conflict("build.0"));
+    told.tell(tree_landed("build.1"));
+    told.tell(tree_removed(tree_of("build.1")));
+    assert_eq!(told.status(), WorkflowStatus::Completed);
+    assert_eq!(told.variable("results")[0]["landed"], json!(false));
+}
+
+#[test]
+fn a_run_that_is_cancelled_keeps_what_is_in_its_trees() {
+    let mut told = working(fan_out());
+    told.tell(crate::input::SessionInput::Cancel { by: "mira".to_owned(), why: String::new() });
+    for task in ["build.0", "build.1"] {
+        told.tell(ended(task, 1, stopped()));
+    }
+    assert_eq!(told.status(), WorkflowStatus::Running, "what they did is kept first");
+    for task in ["build.0", "build.1"] {
+        told.tell(tree_checkpoint(task, 1));
+    }
+    assert_eq!(told.status(), WorkflowStatus::Cancelled);
+    assert!(told.run().trees().all(crate::state::TreeRun::is_ready), "no tree goes");
+}
