@@ -1,5 +1,6 @@
 //! How an agent is read: by its screen, or by its structured output.
 
+use std::collections::BTreeSet;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -66,7 +67,7 @@ pub(crate) struct TerminalReader {
     /// An answer or a message that nothing was seen of.
     pub(super) unverified: Option<UnverifiedInput>,
     /// When to look at the screen again for a delivery or an answer.
-    pub(super) wake: Option<Duration>,
+    wakes: BTreeSet<Duration>,
     pub(super) unsaved: UnsavedOutput,
     /// How many times the terminal was resized.
     pub(super) resizes: u64,
@@ -277,7 +278,7 @@ impl TerminalReader {
             typed_bytes: 0,
             erase: Vec::new(),
             unverified: None,
-            wake: None,
+            wakes: BTreeSet::new(),
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             resizes: 0,
             repaint: None,
@@ -333,14 +334,28 @@ impl TerminalReader {
 
     /// Makes sure that the screen is looked at again at a time.
     pub(super) fn wake_at(&mut self, due: Duration) {
-        self.wake = Some(self.wake.map_or(due, |wake| wake.min(due)));
+        self.wakes.insert(due);
+    }
+
+    /// Whether it is a time at which the screen was to be looked at. Those that are still to come
+    /// stay: each was asked for by something that would wait for ever without it.
+    pub(super) fn take_wakes(&mut self, now: Duration) -> bool {
+        let mut is_woken = false;
+        while self.wakes.first().is_some_and(|wake| *wake <= now) {
+            self.wakes.pop_first();
+            is_woken = true;
+        }
+        is_woken
     }
 
     /// When the screen has to be looked at again.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let look = self.pace.next_read(self.screen.modes().synchronized);
         let repaint = self.repaint.map(|(_, due)| due);
-        [look, self.sniffer.deadline(), self.wake, repaint].into_iter().flatten().min()
+        [look, self.sniffer.deadline(), self.wakes.first().copied(), repaint]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Looks at the screen. Only then does it count that the agent has worked: a signal may have
@@ -539,11 +554,15 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_wake_counts() {
+    fn every_wake_comes() {
         let mut terminal = terminal(None);
         terminal.wake_at(s(5));
         terminal.wake_at(s(9));
         terminal.wake_at(s(3));
-        assert_eq!(terminal.wake, Some(s(3)));
+        assert!(!terminal.take_wakes(s(2)));
+        assert!(terminal.take_wakes(s(3)));
+        assert!(terminal.take_wakes(s(6)), "one that is earlier takes none of the others away");
+        assert!(!terminal.take_wakes(s(6)));
+        assert!(terminal.take_wakes(s(9)));
     }
 }

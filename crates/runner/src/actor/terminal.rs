@@ -253,7 +253,7 @@ impl RunnerActor {
         }
         terminal.sniffer.tick(now);
         let is_unexplained = terminal.sniffer.take_unexplained(now);
-        let is_woken = terminal.wake.take_if(|wake| *wake <= now).is_some();
+        let is_woken = terminal.take_wakes(now);
         let is_pressed = terminal.answer.is_pressing() && (is_woken || snapshot.is_some());
         if is_pressed || !terminal.deliveries.is_empty() {
             let snapshot = snapshot.unwrap_or_else(|| terminal.screen.snapshot());
