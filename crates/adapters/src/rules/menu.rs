@@ -21,6 +21,15 @@ pub(super) use row::is_edge;
 /// How many columns of a line across make it a rule.
 const MIN_RULE_WIDTH: usize = 8;
 
+/// What begins a row that says that a list goes on above.
+const UP_ARROWS: [char; 4] = ['↑', '▲', '△', '⬆'];
+
+/// What begins a row that says that a list goes on below.
+const DOWN_ARROWS: [char; 4] = ['↓', '▼', '▽', '⬇'];
+
+/// What such a row says, if not a number.
+const SCROLL_WORDS: [&str; 4] = ["more", "above", "below", "scroll"];
+
 /// How the entries of a menu lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MenuLayout {
@@ -187,6 +196,32 @@ fn group<'a>(view: &'a LineView<'_>, lines: Range<usize>, row: &EntryRow<'_>) ->
     let mut rows: Vec<_> = (lines.start..row.line).rev().map_while(beside).collect();
     rows.reverse();
     rows.extend((row.line..lines.end).map_while(beside));
+    without_scroll_marks(rows)
+}
+
+/// Leaves out a first and a last row that only say that the list goes on there. In a menu with no
+/// other entries, or with the cursor at such a row, they are entries.
+fn without_scroll_marks(mut rows: Vec<EntryRow<'_>>) -> Vec<EntryRow<'_>> {
+    let says_more = |word: &str| {
+        SCROLL_WORDS.contains(&word.to_lowercase().as_str()) || word.parse::<u32>().is_ok()
+    };
+    let is_mark = |row: &EntryRow<'_>, arrows: [char; 4]| {
+        let words = row.label.strip_prefix(arrows);
+        let says_so = words.is_some_and(|words| words.split_whitespace().any(says_more));
+        says_so && !row.is_marked() && row.number.is_none()
+    };
+    let goes_on_above = rows.first().is_some_and(|row| is_mark(row, UP_ARROWS));
+    let goes_on_below = rows.last().is_some_and(|row| is_mark(row, DOWN_ARROWS));
+    let marks = usize::from(goes_on_above) + usize::from(goes_on_below);
+    if rows.len() < marks + 2 {
+        return rows;
+    }
+    if goes_on_below {
+        rows.pop();
+    }
+    if goes_on_above {
+        rows.remove(0);
+    }
     rows
 }
 

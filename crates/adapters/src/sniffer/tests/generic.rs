@@ -48,6 +48,23 @@ fn what_asks_in_any_program_awaits_a_choice() {
 }
 
 #[test]
+fn a_mark_that_a_list_goes_on_is_no_entry() {
+    for screen in [
+        "Pick one:\n  ↑ more\n  Apples\n❯ Pears\n  Plums\n  ↓ more\n",
+        "Pick one:\n  ▲ 3 above\n  Apples\n❯ Pears\n  Plums\n  ▼ 12 below\n",
+        "Pick one:\n  Apples\n❯ Pears\n  Plums\n  ↓ 4 more below\n",
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        let menu = sniffer.menu().unwrap();
+        let labels: Vec<_> = menu.entries.iter().map(|one| one.label.as_str()).collect();
+        assert_eq!((labels, menu.selected), (vec!["Apples", "Pears", "Plums"], 1), "{screen}");
+    }
+    // An entry may begin with an arrow: it is one where the mark of the menu can stand at it.
+    let sniffer = shown(NOTHING_KNOWN, "Move it:\n❯ Stay\n  ↑ Up\n  ↓ Down\n");
+    assert_eq!(sniffer.menu().map(|menu| menu.entries.len()), Some(3));
+}
+
+#[test]
 fn enter_is_offered_where_it_only_goes_on() {
     for screen in [
         "Press Enter to continue…",
