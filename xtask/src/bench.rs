@@ -27,6 +27,8 @@ enum Bench {
     Runner,
     /// Deciding and folding alone: steps per second, and a journal folded again
     Workflow,
+    /// Making a tree, keeping and comparing what is in it, against a bare `git worktree add`
+    Trees,
     /// Durable facts, replay, listing and views, against a bare append and sync
     Store,
     /// Sessions end to end: steps per second, memory, many at once, taking them up again
@@ -62,6 +64,7 @@ impl Bench {
             Self::Adapters => &["bench", "--package", "coven-adapters", "--bench", "adapters"],
             Self::Runner => &["bench", "--package", "coven-runner", "--bench", "runner"],
             Self::Workflow => &["bench", "--package", "coven-workflow", "--bench", "workflow"],
+            Self::Trees => &["bench", "--package", "coven-git", "--bench", "trees"],
             Self::Store => &["bench", "--package", "coven-store", "--bench", "store"],
             Self::Orchestrator => {
                 &["bench", "--package", "coven-orchestrator", "--bench", "orchestrator"]

@@ -1,6 +1,6 @@
 //! `coven answer`, `approve` and `deny`: deciding what waits.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 
 use coven_api::intervention::{DecideRequest, InterventionItem, InterventionQuery};
 use coven_api::{ApiClient, ProblemCode};
@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     /// What is decided: one of its options, or an entry of the menu by its number or its words.
     /// What can be decided is shown if this is left out.
     decision: Option<String>,
-    /// The text that goes with it. With `-` it is read from the input, up to the end of the line.
+    /// The text that goes with it. With `-` it is read from the input: a line of a terminal, or
+    /// everything from a pipe.
     text: Option<String>,
 }
 
@@ -368,8 +369,11 @@ fn typed_text(
         output::ask!("What is typed is not shown: ");
         line = tty::read_hidden_line().map_err(failed)?;
         output::say!("");
-    } else {
+    } else if std::io::stdin().is_terminal() {
         std::io::stdin().read_line(&mut line).map_err(failed)?;
+    } else {
+        // A form has a line for each of its questions.
+        std::io::stdin().read_to_string(&mut line).map_err(failed)?;
     }
     Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned()))
 }

@@ -241,6 +241,9 @@ pub struct AskedAction {
     pub wrapped: bool,
     /// A part of what is asked is not on the screen.
     pub truncated: bool,
+    /// What it asks for beside the command, such as another folder or to leave its sandbox, each as
+    /// `NAME: VALUE`. A rule about the command has not seen it.
+    pub extras: Vec<String>,
     /// The entries of its menu.
     pub entries: Vec<MenuEntry>,
     /// What is typed as an answer is a secret, and must not be recorded.
@@ -283,6 +286,10 @@ pub struct Intervention {
     /// here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// What the agent asks for beside the command, such as another folder or to leave its sandbox,
+    /// each as `NAME: VALUE`. No rule about the command allows it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extras: Vec<String>,
     /// What to do about it, where the adapter knows more than the agent shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
@@ -330,6 +337,7 @@ impl Intervention {
             command: None,
             wrapped: false,
             truncated: false,
+            extras: Vec::new(),
             help: None,
             entries: Vec::new(),
             secret: false,
@@ -348,6 +356,7 @@ impl Intervention {
             command: self.command.clone(),
             wrapped: self.wrapped,
             truncated: self.truncated,
+            extras: self.extras.clone(),
             entries: self.entries.clone(),
             secret: self.secret,
         }

@@ -29,6 +29,10 @@ pub enum NoAlwaysRule {
     Truncated,
     #[error("the agent broke the command into rows, which looks like line breaks of the command")]
     Wrapped,
+    #[error(
+        "the agent asks for more than the command ({0}), which a rule about the command cannot see"
+    )]
+    Extras(String),
     #[error("the command cannot be taken apart: {0}")]
     Unparsed(&'static str),
 }
@@ -59,6 +63,9 @@ pub fn always_rule(adapter: &str, action: &AskedAction) -> Result<SessionRule, N
     let command = action.command.as_deref().ok_or(NoAlwaysRule::Unread)?;
     if action.wrapped {
         return Err(NoAlwaysRule::Wrapped);
+    }
+    if !action.extras.is_empty() {
+        return Err(NoAlwaysRule::Extras(action.extras.join(", ")));
     }
     parts(command).map_err(|UnreadCommand(why)| NoAlwaysRule::Unparsed(why))?;
     let digest = ContentDigest::of_bytes(format!("{adapter}\n{command}").as_bytes());

@@ -270,6 +270,12 @@ impl PolicyDecision {
                 "the rule says {}, and a part of what is asked is not on the agent's screen",
                 self.ruling
             )
+        } else if answers && !question.action.extras.is_empty() {
+            format!(
+                "the rule says {}, and the agent asks for more than the command: {}",
+                self.ruling,
+                question.action.extras.join(", ")
+            )
         } else if question.is_unknown_dialog() && answers {
             format!(
                 "the rule says {}, and a dialog that is not known is never answered",

@@ -34,6 +34,10 @@ const PRIVATE_MODE: u32 = 0o700;
 /// How many lines of what a tool is given a person is shown.
 const MAX_INPUT_LINES: usize = 200;
 
+/// How many bytes of a question a person is shown. It is recorded, and printed by every list of
+/// questions.
+const MAX_QUESTION_BYTES: usize = 128 << 10;
+
 /// The protocol of a process, and what it is told without anybody deciding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -156,11 +160,19 @@ pub fn channel_codec(folder: &Path) -> Option<ChannelCodec> {
 }
 
 /// A question of a protocol, as every other question is told.
-pub(crate) fn asked(question: &ChannelQuestion, redactor: &Redactor) -> ScreenQuestion {
+pub(crate) fn asked(
+    question: &ChannelQuestion,
+    folder: Option<&str>,
+    redactor: &Redactor,
+) -> ScreenQuestion {
     let mut action = question.action();
     action.tool = Some(tool(question));
     action.entries = entries(question);
-    let (lines, is_whole) = lines(question);
+    // A command with a secret in it is kept nowhere, and without it it is another command: no rule is
+    // held against either.
+    action.command.take_if(|command| redactor.clean(command) != *command);
+    action.extras = question.extras(folder).iter().map(|extra| redactor.clean(extra)).collect();
+    let (lines, is_whole) = lines(question, folder);
     action.truncated |= !is_whole;
     ScreenQuestion {
         kind: question.kind,
@@ -190,12 +202,13 @@ fn tool(question: &ChannelQuestion) -> String {
 
 /// What a person reads: what is asked, the command or what else the tool is given, the questions.
 /// And whether that is all of it.
-fn lines(question: &ChannelQuestion) -> (Vec<String>, bool) {
+fn lines(question: &ChannelQuestion, folder: Option<&str>) -> (Vec<String>, bool) {
     let mut is_whole = true;
     let about = format!("{}: {}", question.tool, question.text);
     let mut lines = Vec::new();
     if let Some(command) = &question.command {
         lines.push(about);
+        lines.extend(question.extras(folder).iter().map(|extra| format!("  with {extra}")));
         lines.extend(command.lines().map(|line| format!("  $ {line}")));
     } else if question.questions.is_empty() {
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
@@ -207,14 +220,47 @@ fn lines(question: &ChannelQuestion) -> (Vec<String>, bool) {
         }
         // Where only one line is shown, that is the last.
         lines.push(about);
-    } else {
+    } else if question.questions[0].text != question.text {
         lines.push(about);
     }
     for asked in &question.questions {
         lines.push(asked.text.clone());
-        lines.extend(asked.choices.iter().map(|choice| format!("  - {choice}")));
+        for (place, choice) in asked.choices.iter().enumerate() {
+            let number = place + 1;
+            let described = asked.descriptions.get(place).filter(|text| !text.is_empty());
+            lines.push(match described {
+                Some(description) => format!("  {number}. {choice}: {description}"),
+                None => format!("  {number}. {choice}"),
+            });
+        }
     }
-    (lines, is_whole)
+    match shortened(&mut lines) {
+        0 => (lines, is_whole),
+        omitted => {
+            let about = lines.pop().unwrap_or_default();
+            lines.push(format!("  … ({omitted} more bytes)"));
+            lines.push(about);
+            (lines, false)
+        }
+    }
+}
+
+/// Cuts lines behind as many bytes as are shown, but for the last, and gives how many were left out.
+fn shortened(lines: &mut Vec<String>) -> usize {
+    let total: usize = lines.iter().map(String::len).sum();
+    if total <= MAX_QUESTION_BYTES {
+        return 0;
+    }
+    let last = lines.pop().filter(|last| last.len() <= MAX_QUESTION_BYTES / 2);
+    let mut room = MAX_QUESTION_BYTES - last.as_ref().map_or(0, String::len);
+    for line in lines.iter_mut() {
+        let end = (0..=room.min(line.len())).rev().find(|end| line.is_char_boundary(*end));
+        line.truncate(end.unwrap_or(0));
+        room -= line.len();
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.extend(last);
+    total - lines.iter().map(String::len).sum::<usize>().min(total)
 }
 
 /// The choices of a single question.
@@ -227,7 +273,11 @@ fn entries(question: &ChannelQuestion) -> Vec<MenuEntry> {
 
 fn help(question: &ChannelQuestion) -> Option<String> {
     let count = question.questions.len();
-    (count > 1).then(|| format!("answer with {count} lines, one for each question"))
+    let lines = (count > 1).then(|| format!("answer with {count} lines, one for each question"));
+    let several = question.questions.iter().any(|question| question.multiple);
+    let several = several.then(|| "several choices stand between commas: 1, 3".to_owned());
+    let help: Vec<String> = [lines, several].into_iter().flatten().collect();
+    (!help.is_empty()).then(|| help.join("; "))
 }
 
 /// What an answer means in the protocol.
@@ -254,13 +304,23 @@ pub(crate) fn decision(
             let entry = entries(question).into_iter().find(|entry| entry.id == *id);
             let entry = entry
                 .ok_or_else(|| AnswerError::NotSelected { entry: id.clone(), pressed: false })?;
-            Ok(answered(question, &entry.label))
+            Ok(chosen(question, &entry.label))
         }
         // Keys mean nothing without a terminal.
         AnswerAction::Keys(_) | AnswerAction::Exact(_) => {
             Err(AnswerError::Refused("the agent has no terminal to press keys on".to_owned()))
         }
     }
+}
+
+/// The answer to the only question of a request: one of its choices.
+fn chosen(question: &ChannelQuestion, label: &str) -> ChannelDecision {
+    let answers = question
+        .questions
+        .iter()
+        .take(1)
+        .map(|asked| QuestionAnswer { question: asked.id.clone(), values: vec![label.to_owned()] });
+    ChannelDecision::Choose { answers: answers.collect() }
 }
 
 /// The answers to all questions of a request: one line for each, or the whole text for the only one.
@@ -272,7 +332,76 @@ fn answered(question: &ChannelQuestion, text: &str) -> ChannelDecision {
     let answers = question.questions.iter().zip(lines);
     let answers = answers.map(|(asked, line)| QuestionAnswer {
         question: asked.id.clone(),
-        values: vec![line.trim().to_owned()],
+        values: asked.values(line),
     });
     ChannelDecision::Choose { answers: answers.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use coven_adapters::channel::{AskedQuestion, RequestId};
+
+    fn asks(input: serde_json::Value, command: Option<&str>) -> ChannelQuestion {
+        ChannelQuestion {
+            channel: ChannelKind::ClaudeStdio,
+            request: RequestId::Number(1),
+            message: "can_use_tool".to_owned(),
+            kind: AwaitingKind::Approval,
+            tool: "Bash".to_owned(),
+            input,
+            command: command.map(str::to_owned),
+            text: "Build it".to_owned(),
+            call: None,
+            options: Vec::new(),
+            questions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_asked_beside_a_command_is_shown_above_it() {
+        let asked = asks(json!({"command": "make", "cwd": "/etc"}), Some("make"));
+        let (shown, is_whole) = lines(&asked, Some("/work"));
+        assert_eq!(shown, ["Bash: Build it", "  with cwd: /etc", "  $ make"]);
+        assert!(is_whole);
+    }
+
+    #[test]
+    fn a_question_that_is_too_long_to_be_shown_is_cut_and_says_so() {
+        let command = "echo é\n".repeat(100_000);
+        let (shown, is_whole) = lines(&asks(json!({}), Some(&command)), None);
+        assert!(!is_whole);
+        assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
+        assert!(shown[shown.len() - 2].contains("more bytes"), "{:?}", &shown[shown.len() - 2]);
+        let one = asks(json!({"content": "x".repeat(1 << 20)}), None);
+        let (shown, is_whole) = lines(&one, None);
+        assert!(!is_whole && shown.last().is_some_and(|last| last == "Bash: Build it"));
+        assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
+    }
+
+    #[test]
+    fn the_choices_of_a_question_have_their_numbers_and_what_they_mean() {
+        let mut asked = asks(json!({}), None);
+        asked.kind = AwaitingKind::Question;
+        asked.text = "Which colour?".to_owned();
+        asked.questions = vec![AskedQuestion {
+            id: "q".to_owned(),
+            text: "Which colour?".to_owned(),
+            header: None,
+            choices: vec!["Red".to_owned(), "Blue".to_owned()],
+            descriptions: vec!["warm".to_owned(), String::new()],
+            multiple: true,
+            secret: false,
+        }];
+        let (shown, _) = lines(&asked, None);
+        assert_eq!(shown, ["Which colour?", "  1. Red: warm", "  2. Blue"]);
+        assert!(help(&asked).is_some_and(|help| help.contains("between commas")));
+        let both = AnswerAction::Text("2, 1".to_owned());
+        let Ok(ChannelDecision::Choose { answers }) = decision(&asked, &both) else {
+            panic!("it is no answer")
+        };
+        assert_eq!(answers[0].values, ["Blue", "Red"]);
+    }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use coven_model::{AgentState, ContentDigest};
 use coven_terminal::snapshot::is_frame;
 
-use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
+use crate::answer::{QUESTION_HIDDEN_TIME, STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 
 pub(crate) use draft::draft;
 pub(crate) use message::line_too_long;
@@ -133,6 +133,8 @@ struct PromptView<'a> {
     prompt: &'a str,
     /// The line of the cursor, where the program reads plain lines or edits a single one.
     line: Option<&'a str>,
+    /// The row in which the line of the cursor begins, counted from the first that was ever shown.
+    row: u64,
     work: WorkSigns,
     /// Whether it has worked since the last look.
     worked: bool,
@@ -193,6 +195,10 @@ struct Delivery {
     submission: Submission,
     /// Whether the terminal collected lines when it was typed.
     typed_as_line: bool,
+    /// The line that an answer was typed into as it was before that, and its row.
+    asked_in: Option<(u64, String)>,
+    /// Since when that line is another one.
+    gone_since: Option<Duration>,
 }
 
 /// Whether a message was submitted, and what came of it.
@@ -226,6 +232,8 @@ impl Delivery {
             stopped: None,
             submission: Submission::Due(now),
             typed_as_line: false,
+            asked_in: None,
+            gone_since: None,
         }
     }
 
@@ -376,6 +384,8 @@ impl Delivery {
             AgentState::Awaiting | AgentState::Idle | AgentState::Error | AgentState::Working => {
                 self.before = self.count(view.screen);
                 view.input_text().clone_into(&mut self.prompt_before);
+                let asked_in = view.line.filter(|_| self.answers);
+                self.asked_in = asked_in.map(|line| (view.row, line.to_owned()));
                 self.typed_as_line = view.collects_lines;
                 self.reach(DeliveryStage::Typed, now);
                 DeliveryStep::Type
@@ -422,12 +432,54 @@ impl Delivery {
         if let Some(step) = self.swallowed_before(view, now) {
             return step;
         }
+        if let Some(step) = self.question_gone(view, now) {
+            return step;
+        }
         if self.is_shown(view) {
             self.submission = Submission::Due(now);
             self.reach(DeliveryStage::Echoed, now);
             return DeliveryStep::Wait(now + ECHO_SETTLE_TIME);
         }
         self.wait_for(DeliveryStage::Echoed, ECHO_TIMEOUT, now)
+    }
+
+    /// What follows where the question that an answer was typed for has gone: the keys that submit it
+    /// would answer the next one.
+    fn question_gone(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
+        if self.is_asked_in(view) {
+            self.gone_since = None;
+            return None;
+        }
+        let due = *self.gone_since.get_or_insert(now) + QUESTION_HIDDEN_TIME;
+        if now < due {
+            return Some(DeliveryStep::Wait(due));
+        }
+        Some(if self.typed_as_line {
+            DeliveryStep::Failed(DeliveryError::QuestionChanged)
+        } else if self.message.text.chars().nth(1).is_none() {
+            // The program reads single keys, and has read this one.
+            DeliveryStep::Done
+        } else {
+            DeliveryStep::Failed(DeliveryError::MovedOn)
+        })
+    }
+
+    /// Whether the line that an answer was typed into is the same, as far as there is one.
+    fn is_asked_in(&self, view: &PromptView<'_>) -> bool {
+        let (Some((row, before)), Some(line)) = (&self.asked_in, view.line) else { return true };
+        let is_there = *row == view.row;
+        let needle = &*self.needle;
+        if let Some(behind) = line.strip_prefix(&**before)
+            && (is_there || behind.contains(needle))
+        {
+            return true;
+        }
+        // An editor takes what stands in an empty prompt away.
+        let is_edited =
+            !self.typed_as_line && line.matches(needle).count() > before.matches(needle).count();
+        // A program that counts down paints over the line and goes on asking the same.
+        let bare = line.strip_suffix(needle).unwrap_or(line);
+        is_there && (is_edited || counts_down(before, line) || counts_down(before, bare))
     }
 
     /// Whether it is on the screen; what is sent anyway need not be.
@@ -502,6 +554,9 @@ impl Delivery {
             _ => now,
         };
         self.submission = Submission::Due(since);
+        if let Some(step) = self.question_gone(view, now) {
+            return step;
+        }
         if !stands {
             return self.wait_for(DeliveryStage::Submitted, SUBMIT_TIMEOUT, now);
         }
@@ -601,6 +656,18 @@ impl Delivery {
     fn reached(&self, missing: DeliveryStage) -> DeliveryStage {
         if missing == DeliveryStage::Typed { DeliveryStage::Accepted } else { self.stage }
     }
+}
+
+/// Whether two lines have the same words, and every number that is not the same has become smaller.
+fn counts_down(before: &str, now: &str) -> bool {
+    let words = |line: &str| line.split(|char: char| char.is_ascii_digit()).collect::<String>();
+    let numbers = |line: &str| -> Vec<u64> {
+        let digits = line.split(|char: char| !char.is_ascii_digit());
+        digits.filter_map(|digits| digits.parse().ok()).collect()
+    };
+    let (old, new) = (numbers(before), numbers(now));
+    let is_less = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| new <= old);
+    words(before) == words(now) && is_less
 }
 
 /// The end of a message, as it is looked for on the screen.

@@ -38,6 +38,8 @@ pub enum RunnerEvent {
         /// Whether the turn ended with an error.
         error: bool,
     },
+    /// Its turn was interrupted, and it is ready for the next message.
+    TurnInterrupted,
     /// Nobody knows what it does: it shows something unknown and is quiet, or does not get done with
     /// starting. What it shows, line by line.
     Unexplained(Vec<String>),
@@ -70,6 +72,8 @@ pub enum ShownState {
         /// Whether it has worked since it was last given something.
         worked: bool,
     },
+    /// It is ready for a message because it was interrupted.
+    Interrupted,
     /// It does something else.
     Other,
 }

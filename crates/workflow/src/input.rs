@@ -205,6 +205,8 @@ pub enum ScreenObservation {
         /// What it answered, where that is known.
         output: Option<String>,
     },
+    /// Its turn was interrupted, and it is ready for a message. It has not done what it was told.
+    Interrupted,
 }
 
 /// What the policies say about a question.

@@ -251,11 +251,14 @@ impl<'a> ChannelSink<'a> {
     }
 
     pub(super) fn ask(&mut self, question: ChannelQuestion, bytes: usize) {
-        let fold = &mut *self.fold;
-        if fold.question(&question.request).is_ok() {
+        match self.fold.question(&question.request) {
             // Codex asks again when a client joins a thread.
-            return;
+            Ok(known) if known.digest() == question.digest() => return,
+            // An id stands for the last that was asked under it: an answer would be one to that.
+            Ok(_) => self.resolve_where(|known| known.request == question.request),
+            Err(_) => {}
         }
+        let fold = &mut *self.fold;
         let held: usize = fold.open.iter().map(|open| open.bytes).sum();
         if fold.open.len() >= MAX_OPEN_QUESTIONS || held + bytes > OPEN_BYTES_LIMIT {
             self.refuse(question.request, &question.message);
@@ -350,7 +353,7 @@ impl<'a> ChannelSink<'a> {
         let fold = &mut *self.fold;
         fold.last_number = match id {
             RequestId::Number(number) => fold.last_number.max(u64::try_from(number).unwrap_or(0)),
-            RequestId::Text(_) => fold.last_number + 1,
+            RequestId::Text(_) | RequestId::Other { .. } => fold.last_number + 1,
         };
         if fold.sent.len() >= MAX_PENDING_REQUESTS {
             fold.sent.remove(0);

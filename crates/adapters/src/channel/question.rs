@@ -19,19 +19,57 @@ pub(super) fn short_id(node: JsonNode<'_>) -> Option<String> {
     node.str().filter(|id| id.len() <= MAX_ID_BYTES).map(str::to_owned)
 }
 
+/// Fields of a request that say the command itself or something about it, and change nothing of what
+/// it does.
+const WORDS_ABOUT_A_COMMAND: [&str; 15] = [
+    "command",
+    "commandActions",
+    "commands",
+    "content",
+    "description",
+    "is_background",
+    "kind",
+    "locations",
+    "reason",
+    "run_in_background",
+    "timeout",
+    "timeoutMs",
+    "timeout_ms",
+    "title",
+    "approvalId",
+];
+
+/// Fields that name the folder in which a command runs.
+const FOLDER_FIELDS: [&str; 5] = ["cwd", "directory", "dir_path", "workdir", "workingDirectory"];
+
+fn is_same_folder(one: &str, other: &str) -> bool {
+    let clean = |path: &str| path.trim_end_matches('/').to_owned();
+    clean(one) == clean(other) || matches!(one, "." | "./")
+}
+
 /// The id that the asking side gave a request. A number and the same digits as text are two ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
     Number(i64),
     Text(String),
+    /// The JSON of any other id, such as a fraction, which is only given back.
+    Other {
+        json: String,
+    },
 }
 
 impl RequestId {
     pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
         match node.0? {
-            Value::Number(number) => number.as_i64().map(Self::Number),
-            _ => short_id(node).map(Self::Text),
+            Value::Number(number) if number.is_i64() => number.as_i64().map(Self::Number),
+            Value::String(_) => short_id(node).map(Self::Text),
+            // Some write `null` where they mean none.
+            Value::Null => None,
+            other => {
+                let json = other.to_string();
+                (json.len() <= MAX_ID_BYTES).then_some(Self::Other { json })
+            }
         }
     }
 
@@ -39,6 +77,7 @@ impl RequestId {
         match self {
             Self::Number(number) => (*number).into(),
             Self::Text(text) => text.clone().into(),
+            Self::Other { json } => serde_json::from_str(json).unwrap_or_default(),
         }
     }
 }
@@ -48,6 +87,7 @@ impl fmt::Display for RequestId {
         match self {
             Self::Number(number) => number.fmt(formatter),
             Self::Text(text) => text.fmt(formatter),
+            Self::Other { json } => json.fmt(formatter),
         }
     }
 }
@@ -116,6 +156,9 @@ pub struct AskedQuestion {
     /// The labels to choose from; none if the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
+    /// What the choices mean, by their places; empty where that is not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptions: Vec<String>,
     /// Whether more than one may be chosen.
     #[serde(default)]
     pub multiple: bool,
@@ -127,21 +170,76 @@ pub struct AskedQuestion {
 impl AskedQuestion {
     /// A question whose options have labels. Whether its answer is a secret, it does not say.
     pub(super) fn with_labels(id: String, text: String, question: JsonNode<'_>) -> Self {
-        let labels = question.get("options").items();
+        let read = |choice: JsonNode<'_>| {
+            let description = choice.get("description").str().unwrap_or_default();
+            Some((choice.get("label").str()?.to_owned(), description.to_owned()))
+        };
+        let (choices, descriptions) =
+            question.get("options").items().filter_map(read).unzip::<_, _, Vec<_>, Vec<_>>();
         Self {
             id,
             text,
             header: question.get("header").str().map(str::to_owned),
-            choices: labels
-                .filter_map(|choice| Some(choice.get("label").str()?.to_owned()))
-                .collect(),
+            choices,
+            descriptions,
             multiple: question.get("multiSelect").bool() == Some(true),
             secret: false,
         }
     }
 }
 
+impl AskedQuestion {
+    /// The values that a person's line means: a choice by its label or its number, several of them
+    /// between commas where more than one may be chosen, anything else as it was typed.
+    pub fn values(&self, line: &str) -> Vec<String> {
+        let line = line.trim();
+        let choice = |text: &str| -> Option<String> {
+            let text = text.trim();
+            let by_label = self.choices.iter().find(|choice| *choice == text);
+            let by_number = || self.choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+            by_label.or_else(by_number).cloned()
+        };
+        if let Some(choice) = choice(line) {
+            return vec![choice];
+        }
+        let several: Option<Vec<String>> = line.split(',').map(choice).collect();
+        match several.filter(|_| self.multiple) {
+            Some(mut several) => {
+                let mut seen = std::collections::HashSet::new();
+                several.retain(|value| seen.insert(value.clone()));
+                several
+            }
+            None => vec![line.to_owned()],
+        }
+    }
+}
+
 impl ChannelQuestion {
+    /// What the request asks for beside its command, each as `NAME: VALUE`: everything in its input
+    /// but words about it. `folder` is where the agent works.
+    pub fn extras(&self, folder: Option<&str>) -> Vec<String> {
+        if self.command.is_none() {
+            return Vec::new();
+        }
+        let Value::Object(input) = &self.input else { return Vec::new() };
+        let is_extra = |(name, value): &(&String, &Value)| match value {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) if text.is_empty() => false,
+            Value::Array(items) if items.is_empty() => false,
+            Value::Object(fields) if fields.is_empty() => false,
+            Value::String(text) if FOLDER_FIELDS.contains(&name.as_str()) => {
+                folder.is_none_or(|folder| !is_same_folder(text, folder))
+            }
+            Value::String(text) if name.as_str() == "environmentId" => text != "local",
+            _ => !WORDS_ABOUT_A_COMMAND.contains(&name.as_str()),
+        };
+        let extra = |(name, value): (&String, &Value)| match value {
+            Value::String(text) => format!("{name}: {text}"),
+            value => format!("{name}: {}", canonical_json(value)),
+        };
+        input.iter().filter(is_extra).map(extra).collect()
+    }
+
     /// What is answered to each of its questions, by their keys. Where the values of an answer make
     /// nothing, it is missing.
     pub(super) fn answered(
@@ -265,6 +363,58 @@ mod tests {
             change(&mut other);
             assert_ne!(one.digest(), other.digest());
         }
+    }
+
+    #[test]
+    fn what_is_asked_beside_a_command_is_named() {
+        let extras = |input: Value, folder| {
+            let command = Some("make".to_owned());
+            ChannelQuestion { input, command, ..question() }.extras(folder)
+        };
+        let plain = json!({
+            "command": "make", "description": "Build it", "timeout": 5000, "cwd": "/a/b/",
+            "dangerouslyDisableSandbox": false, "additionalPermissions": null,
+        });
+        assert_eq!(extras(plain, Some("/a/b")), [""; 0]);
+        let more = json!({
+            "command": "make", "cwd": "/etc", "dangerouslyDisableSandbox": true,
+            "additionalPermissions": {"network": true}, "environmentId": "elsewhere",
+        });
+        assert_eq!(
+            extras(more, Some("/a/b")),
+            [
+                "additionalPermissions: {\"network\":true}",
+                "cwd: /etc",
+                "dangerouslyDisableSandbox: true",
+                "environmentId: elsewhere",
+            ]
+        );
+        assert_eq!(extras(json!({"command": "make", "cwd": "/a"}), None), ["cwd: /a"]);
+        assert_eq!(question().extras(None), [""; 0], "it is about no command");
+    }
+
+    #[test]
+    fn a_line_means_a_choice_by_its_label_or_its_number_or_several_where_they_may_be() {
+        let asked = |multiple| AskedQuestion {
+            id: "q".to_owned(),
+            text: "Which?".to_owned(),
+            header: None,
+            choices: ["Red", "2", "Dark, blue"].map(str::to_owned).to_vec(),
+            descriptions: Vec::new(),
+            multiple,
+            secret: false,
+        };
+        for (line, one) in
+            [("Red", "Red"), ("1", "Red"), ("2", "2"), (" 3 ", "Dark, blue"), ("other", "other")]
+        {
+            assert_eq!(asked(false).values(line), [one]);
+            assert_eq!(asked(true).values(line), [one]);
+        }
+        assert_eq!(asked(true).values("1, 3,1"), ["Red", "Dark, blue"]);
+        assert_eq!(asked(false).values("1, 3"), ["1, 3"]);
+        assert_eq!(asked(true).values("Dark, blue"), ["Dark, blue"]);
+        assert_eq!(asked(true).values("Red, other"), ["Red, other"]);
+        assert_eq!(asked(true).values("0, 4"), ["0, 4"]);
     }
 
     #[test]

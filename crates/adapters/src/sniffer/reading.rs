@@ -140,6 +140,11 @@ impl StateReading {
             && let Some(told) = Self::of_hook(rules, view, hook)
         {
             let screen = shown.map(|hit| Self::screen(rules, hit));
+            // Any child of the agent can report. Without a screen or a title that is known nothing
+            // speaks for it, and a person has to hear of what nobody knows.
+            if screen.is_none() && title().is_none() {
+                return Self::unexplained(rules, view).against(Some(told));
+            }
             if told.ends_turn() {
                 return told.unless_busy(screen, title());
             }

@@ -245,3 +245,97 @@ async fn a_program_that_is_too_old_to_be_told_more_than_its_prompt_is_not_starte
     orchestrator.cancel(&id, "a test", "it is over").await.unwrap();
     end(&orchestrator, &id).await;
 }
+
+/// An agent that asks about three commands at once, and then ends its turn when all are answered or
+/// it is interrupted. What it is answered is in `answers`.
+const THREE_AT_ONCE: &str = r#"#!/bin/bash
+ask() {
+  printf '{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1",' "$1"
+  printf '"toolCall":{"toolCallId":"c%s","title":"echo %s","kind":"execute","rawInput":%s},' "$1" "$1" "$2"
+  printf '"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"},'
+  printf '{"optionId":"no","name":"No","kind":"reject_once"}]}}\n'
+}
+left=3
+while IFS= read -r line; do
+  id=$(sed -n 's/.*"id":\([0-9]*\).*/\1/p' <<< "$line")
+  case $line in
+    *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}\n' "$id" ;;
+    *'"session/new"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1"}}\n' "$id" ;;
+    *'"session/prompt"'*)
+      prompt=$id
+      ask 101 '{"command":"echo 101"}'
+      ask 102 '{"command":"echo 102","dangerouslyDisableSandbox":true}'
+      ask 103 '{"command":"echo 103"}' ;;
+    *'"session/cancel"'*)
+      left=0
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"cancelled"}}\n' "$prompt" ;;
+    *'"id":10'*)
+      option=$(sed -n 's/.*"optionId":"\([a-z]*\)".*/\1/p' <<< "$line")
+      echo "$id $option" >> answers
+      left=$((left - 1))
+      [ $left -eq 0 ] && printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$prompt" ;;
+  esac
+done
+"#;
+
+async fn asks_three(base: &Base) -> Orchestrator {
+    let path = base.path().join("three");
+    std::fs::write(&path, THREE_AT_ONCE).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    open_changed(base, |config| {
+        config["command"] = path.to_str().unwrap().into();
+        config["modes"]["headless"]["baseArgs"] = json!([]);
+        config["channel"] = json!({"kind": "acp", "baseArgs": []});
+        config["permissions"] = json!({"ask": []});
+    })
+    .await
+}
+
+/// Agents run tools side by side. A person is asked about one after the other, and what is asked
+/// beside a command is shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_at_the_same_time_are_asked_one_after_another_and_answered_once_each() {
+    let base = Base::new();
+    let orchestrator = asks_three(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&asking("go"))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    for (command, extras, choice) in [
+        ("echo 101", &[][..], InterventionChoice::Approve),
+        ("echo 102", &["dangerouslyDisableSandbox: true"], InterventionChoice::Deny),
+        ("echo 103", &[], InterventionChoice::Approve),
+    ] {
+        let asked = intervention(&mut events).await;
+        assert_eq!(asked.command.as_deref(), Some(command));
+        assert_eq!(asked.extras, extras);
+        let shown = extras.iter().all(|extra| asked.excerpt.contains(extra));
+        assert!(shown, "{}", asked.excerpt);
+        decide(&orchestrator, &asked, choice).await;
+    }
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let answers = std::fs::read_to_string(base.path().join("answers")).unwrap();
+    assert_eq!(answers, "101 yes\n102 no\n103 yes\n");
+    let kinds = crate::support::kinds(&orchestrator, &id).await;
+    let asked = kinds.iter().filter(|kind| *kind == "workflow.intervention.required").count();
+    assert_eq!(asked, 3, "{kinds:?}");
+    nothing_left(&id, &view);
+}
+
+/// Its work is not done and nothing follows by itself, so that somebody has to be asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_was_interrupted_is_brought_to_a_person() {
+    let base = Base::new();
+    let orchestrator = asks_three(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&asking("go"))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    intervention(&mut events).await;
+    let task = coven_model::TaskId::new("work").unwrap();
+    orchestrator.interrupt(&id, &task).await.unwrap();
+    let ended = intervention(&mut events).await;
+    assert_eq!(ended.kind, InterventionKind::EndedTurn);
+    assert!(ended.reason.contains("was interrupted"), "{}", ended.reason);
+    decide(&orchestrator, &ended, InterventionChoice::Complete).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    nothing_left(&id, &view);
+}

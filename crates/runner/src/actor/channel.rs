@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use coven_adapters::channel::{
     ChannelCodec, ChannelDirection, ChannelEvent, ChannelOrder, ChannelPhase, ChannelPlan,
-    ChannelQuestion, TurnEnding, TurnOutcome,
+    ChannelQuestion, ResolvedBy, TurnEnding, TurnOutcome,
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
@@ -17,7 +17,7 @@ use coven_runtime::domain::PaneStream;
 use super::handle::{AnswerReply, DeliveryReply};
 use super::reader::AgentReader;
 use super::{OutputReading, RunnerActor};
-use crate::answer::{AnswerError, GivenAnswer};
+use crate::answer::{AnswerAction, AnswerError, GivenAnswer};
 use crate::channel::{asked, decision};
 use crate::delivery::{DeliveryError, Message, answers};
 use crate::event::{RunnerEvent, ShownState};
@@ -31,6 +31,9 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a process may live on that has closed its output.
 const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The message of Codex that adds a text to the turn that runs.
+const STEER: &str = "turn/steer";
+
 /// How much of what was printed on standard error is kept for the reason of a failure.
 const MAX_COMPLAINT_BYTES: usize = 2048;
 
@@ -40,8 +43,10 @@ pub(crate) struct ChannelReader {
     plan: ChannelPlan,
     /// Messages that wait until the agent is idle.
     waiting: VecDeque<(Message, DeliveryReply)>,
-    /// What the agent asks and has been told of.
-    told: Vec<ChannelQuestion>,
+    /// The question of the agent that was told of.
+    told: Option<ChannelQuestion>,
+    /// The words of a denial that were added to the turn that runs.
+    steered: Option<String>,
     /// How its last turn ended.
     last: Option<TurnOutcome>,
     /// Why it cannot go on.
@@ -59,7 +64,8 @@ impl ChannelReader {
             codec,
             plan,
             waiting: VecDeque::new(),
-            told: Vec::new(),
+            told: None,
+            steered: None,
             last: None,
             failure: None,
             complaint: String::new(),
@@ -104,6 +110,15 @@ impl ChannelReader {
             self.failure = Some(error.clone());
         }
         self.last = Some(outcome);
+    }
+
+    /// How the end of the last turn is told. A turn that failed ends the agent.
+    fn end_of_turn(&self) -> Option<RunnerEvent> {
+        match self.last.as_ref()?.ending {
+            TurnEnding::Completed => Some(RunnerEvent::TurnEnded { error: false }),
+            TurnEnding::Interrupted => Some(RunnerEvent::TurnInterrupted),
+            TurnEnding::Failed { .. } => None,
+        }
     }
 
     /// The conversation that the agent named, and what this process used up in it.
@@ -205,26 +220,27 @@ impl RunnerActor {
                 }
                 ChannelEvent::Idle(outcome) => {
                     // What is to be said next goes on with the work.
-                    let is_completed =
-                        outcome.ending == TurnEnding::Completed && channel.waiting.is_empty();
+                    let is_over = channel.waiting.is_empty();
                     channel.ended_turn(outcome);
+                    let ended = channel.end_of_turn().filter(|_| is_over);
                     self.report_channel();
-                    if is_completed {
-                        self.tell(RunnerEvent::TurnEnded { error: false });
+                    if let Some(ended) = ended {
+                        self.tell(ended);
                     }
                 }
-                ChannelEvent::Asks(question) => {
-                    let told = asked(&question, &self.redactor);
-                    channel.told.push(*question);
+                ChannelEvent::Asks(_) => {
                     self.report_channel();
-                    self.tell(RunnerEvent::Awaiting(told));
+                    self.tell_request();
                 }
-                ChannelEvent::Resolved { request, .. } => {
-                    let place = channel.told.iter().position(|told| told.request == request);
-                    let digest = place.map(|place| channel.told.remove(place).digest());
+                ChannelEvent::Resolved { request, by } => {
+                    let told = channel.told.take_if(|told| told.request == request);
                     self.report_channel();
-                    if let Some(digest) = digest {
-                        self.tell(RunnerEvent::NoLongerAwaiting(digest));
+                    if let Some(told) = told {
+                        self.tell(RunnerEvent::NoLongerAwaiting(told.digest()));
+                    }
+                    // After an answer of ours the next follows when the answer is confirmed.
+                    if by == ResolvedBy::Agent {
+                        self.tell_request();
                     }
                 }
                 ChannelEvent::Usage { usage, cumulative } => {
@@ -232,6 +248,16 @@ impl RunnerActor {
                 }
                 ChannelEvent::Limit(limit) => {
                     self.told_item(TranscriptItem::Warning { message: limit.text });
+                }
+                ChannelEvent::Failed { message, .. }
+                    if message == STEER && channel.steered.is_some() =>
+                {
+                    // The turn was over by then, so they begin the next.
+                    if let Some(text) = channel.steered.take() {
+                        channel
+                            .waiting
+                            .push_front((Message::new(text), DeliveryReply::to_nobody()));
+                    }
                 }
                 ChannelEvent::Failed { message, error } => {
                     channel.refused(&message, &error);
@@ -259,17 +285,25 @@ impl RunnerActor {
     fn tell_found(&mut self) {
         self.report_channel();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
-        channel.told = channel.codec.open().cloned().collect();
-        let open: Vec<_> = channel.told.iter().map(|open| asked(open, &self.redactor)).collect();
         let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
-        let last = channel.last.as_ref().map(|last| &last.ending);
-        let has_ended = is_idle && last == Some(&TurnEnding::Completed);
-        for question in open {
-            self.tell(RunnerEvent::Awaiting(question));
+        let ended = channel.end_of_turn().filter(|_| is_idle);
+        self.tell_request();
+        if let Some(ended) = ended {
+            self.tell(ended);
         }
-        if has_ended {
-            self.tell(RunnerEvent::TurnEnded { error: false });
+    }
+
+    /// Tells the question that is open the longest, if none was told. An agent that runs tools side
+    /// by side asks about several at a time; the others follow when that one is answered.
+    fn tell_request(&mut self) {
+        let AgentReader::Channel(channel) = &mut self.reader else { return };
+        if channel.told.is_some() {
+            return;
         }
+        let Some(question) = channel.codec.open().next().cloned() else { return };
+        let told = asked(&question, channel.plan.cwd.as_deref(), &self.redactor);
+        channel.told = Some(question);
+        self.tell(RunnerEvent::Awaiting(told));
     }
 
     fn told_item(&self, item: TranscriptItem) {
@@ -280,7 +314,8 @@ impl RunnerActor {
     /// Publishes what the agent does, if that changed.
     fn report_channel(&mut self) {
         let AgentReader::Channel(channel) = &self.reader else { return };
-        let verdict = channel.verdict();
+        let mut verdict = channel.verdict();
+        verdict.evidence.text = self.redactor.clean(&verdict.evidence.text);
         let known = self.published.verdict.borrow().clone();
         if (known.state, known.kind, &known.digest)
             != (verdict.state, verdict.kind, &verdict.digest)
@@ -313,6 +348,11 @@ impl RunnerActor {
     /// Writes a message of the protocol, which counts from then on.
     fn say(&mut self, bytes: &[u8]) {
         self.write(bytes);
+        self.took(bytes);
+    }
+
+    /// A message was written.
+    fn took(&mut self, bytes: &[u8]) {
         self.flush();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let events = channel.feed(ChannelDirection::In, bytes);
@@ -359,12 +399,23 @@ impl RunnerActor {
             Ok(said) => said,
             Err(error) => return reply.end(Err(error)),
         };
+        if let AnswerAction::Text(text) = &answer.action {
+            channel.steered = Some(text.clone());
+        }
         if let Some(name) = &answer.name {
             drop(self.pane.mark(&answers(name)));
         }
         // Words that the protocol has no place for are the next message of the session.
-        self.say(&said.bytes);
+        if let AnswerAction::Secret(text) = &answer.action {
+            self.redactor.add(text.clone());
+            // The tape keeps its length alone; that the request is over shows by what the agent says.
+            self.write_secret(&said.bytes);
+            self.took(&said.bytes);
+        } else {
+            self.say(&said.bytes);
+        }
         reply.end(Ok(()));
+        self.tell_request();
         self.speak();
     }
 
@@ -382,12 +433,16 @@ impl RunnerActor {
     pub(super) fn shown_by_channel(&self) -> Option<ShownState> {
         let AgentReader::Channel(channel) = &self.reader else { return None };
         if let Some(question) = channel.codec.open().next() {
-            return Some(ShownState::Asks(Box::new(asked(question, &self.redactor))));
+            let folder = channel.plan.cwd.as_deref();
+            return Some(ShownState::Asks(Box::new(asked(question, folder, &self.redactor))));
         }
         let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
-        let completed =
-            channel.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
-        Some(if is_idle { ShownState::Rests { worked: completed } } else { ShownState::Other })
+        let last = channel.last.as_ref().map(|last| &last.ending);
+        Some(match last {
+            _ if !is_idle => ShownState::Other,
+            Some(TurnEnding::Interrupted) => ShownState::Interrupted,
+            last => ShownState::Rests { worked: last == Some(&TurnEnding::Completed) },
+        })
     }
 
     pub(super) fn channel_answer(&self) -> Option<String> {

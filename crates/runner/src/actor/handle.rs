@@ -22,6 +22,11 @@ use crate::subscription::{EventSource, RunnerSubscription};
 pub(crate) struct Reply<T>(oneshot::Sender<T>);
 
 impl<T> Reply<T> {
+    /// For something that no caller waits for.
+    pub(super) fn to_nobody() -> Self {
+        Self(oneshot::channel().0)
+    }
+
     /// Answers. A caller that has stopped waiting needs no answer.
     pub(super) fn end(self, answer: T) {
         drop(self.0.send(answer));

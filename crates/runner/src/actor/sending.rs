@@ -40,7 +40,7 @@ impl RunnerActor {
         }
         let stopped = self.pane.stopped_reader();
         let submit = submit_keys(&self.adapter.config().keys.submit);
-        let (line, prompt) = prompt_of(snapshot);
+        let CursorLine { row, line, prompt } = CursorLine::of(snapshot);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
         let draft = draft.or_else(|| terminal.typed_at_plain_prompt(snapshot));
         let verdict = terminal.sniffer.verdict().clone();
@@ -58,6 +58,7 @@ impl RunnerActor {
             person_wrote: terminal.keyboard.has_unsubmitted,
             screen: &squeeze(&snapshot.text()),
             line: &line,
+            row,
             prompt: &prompt,
             written,
             collects_lines,
@@ -192,12 +193,26 @@ pub(super) fn submit_keys(names: &[String]) -> Vec<KeyPress> {
     }
 }
 
-/// What stands in the prompt: the line of the cursor, and that together with the one above it.
-fn prompt_of(snapshot: &ScreenSnapshot) -> (String, String) {
-    let row = usize::from(snapshot.cursor().row);
-    let lines: Vec<_> = snapshot.lines().collect();
-    let at = lines.iter().position(|line| line.rows.contains(&row)).unwrap_or(0);
-    let near = &lines[at.saturating_sub(1)..(at + 1).min(lines.len())];
-    let line = near.last().map(|line| squeeze(&line.text)).unwrap_or_default();
-    (line, near.iter().map(|line| squeeze(&line.text)).collect())
+/// What stands where the cursor is.
+struct CursorLine {
+    /// The row in which its line begins, counted from the first that was ever shown.
+    row: u64,
+    line: String,
+    /// The line together with the one above it.
+    prompt: String,
+}
+
+impl CursorLine {
+    fn of(snapshot: &ScreenSnapshot) -> Self {
+        let row = usize::from(snapshot.cursor().row);
+        let lines: Vec<_> = snapshot.lines().collect();
+        let at = lines.iter().position(|line| line.rows.contains(&row)).unwrap_or(0);
+        let near = &lines[at.saturating_sub(1)..(at + 1).min(lines.len())];
+        let begin = near.last().map_or(row, |line| line.rows.start);
+        Self {
+            row: snapshot.scrolled() + begin as u64,
+            line: near.last().map(|line| squeeze(&line.text)).unwrap_or_default(),
+            prompt: near.iter().map(|line| squeeze(&line.text)).collect(),
+        }
+    }
 }

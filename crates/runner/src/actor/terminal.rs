@@ -244,6 +244,11 @@ impl RunnerActor {
     /// Looks at the screen if it is time to, and does what follows from it.
     pub(super) fn look(&mut self) {
         self.end_repaint();
+        // What is about to be submitted answers what is asked at that moment.
+        if matches!(&self.reader, AgentReader::Terminal(terminal) if terminal.deliveries.is_typing())
+        {
+            self.drain();
+        }
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let due = terminal.pace.next_read(terminal.screen.modes().synchronized);

@@ -142,6 +142,17 @@ pub enum DeliveryError {
     /// The agent has not read what was typed, and it was thrown away.
     #[error("the agent does not read its keys, it may be stopped; what was typed was taken back")]
     NotRead,
+    /// What was asked has gone while the answer was typed. It was deleted again.
+    #[error(
+        "the agent asks something else now; what was typed was deleted, and nothing was submitted"
+    )]
+    QuestionChanged,
+    /// The same in a program that reads keys as they come: it may have read a part of the text.
+    #[error(
+        "the agent went on while the answer was typed, and may have taken a part of it; the rest \
+         was not submitted, look at what it shows"
+    )]
+    MovedOn,
     /// The text cannot be typed.
     #[error("the message cannot be typed: {0}")]
     Untypable(String),
@@ -161,6 +172,10 @@ impl DeliveryError {
 
     /// Whether something of the message was typed.
     pub fn was_typed(&self) -> bool {
-        matches!(self, Self::Unverified { reached, .. } if *reached > DeliveryStage::Accepted)
+        match self {
+            Self::Unverified { reached, .. } => *reached > DeliveryStage::Accepted,
+            Self::MovedOn => true,
+            _ => false,
+        }
     }
 }

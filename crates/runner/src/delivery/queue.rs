@@ -33,6 +33,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) screen: &'a str,
     /// The line of the cursor, the same way.
     pub(crate) line: &'a str,
+    /// The row in which that line begins, counted from the first that was ever shown.
+    pub(crate) row: u64,
     /// That line together with the one above it.
     pub(crate) prompt: &'a str,
     /// Whether the process has taken everything that was written to it.
@@ -214,6 +216,7 @@ impl<S> DeliveryQueue<S> {
                 screen: agent.screen,
                 prompt: agent.prompt,
                 line: agent.reads_lines().then_some(agent.line),
+                row: agent.row,
                 work: agent.work,
                 worked: std::mem::take(&mut self.worked),
                 written: agent.written,
@@ -269,7 +272,9 @@ impl<S> DeliveryQueue<S> {
                 DeliveryStep::Failed(error) => {
                     // What answers a question stands where it is answered.
                     let is_own = delivery.answers || agent.state != AgentState::Awaiting;
-                    if delivery.is_typed_only() && is_own {
+                    // A program that reads keys would take those that delete for an answer.
+                    let stands = error != DeliveryError::MovedOn;
+                    if delivery.is_typed_only() && is_own && stands {
                         let typed = delivery.message.text.chars().count();
                         effects.push(DeliveryEffect::Erase(erase(typed, agent.modes)));
                     }
@@ -364,6 +369,7 @@ mod tests {
             person_wrote: false,
             screen,
             line,
+            row: 0,
             prompt,
             written,
             asked,

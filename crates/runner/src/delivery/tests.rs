@@ -17,6 +17,7 @@ fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -
         screen,
         prompt,
         line,
+        row: 0,
         work: WorkSigns::Rules,
         worked,
         written,
@@ -420,4 +421,74 @@ fn a_line_that_is_painted_over_is_submitted_all_the_same() {
     assert_eq!(delivery.step(&line("Sure?(9s)"), s(0)), DeliveryStep::Type);
     assert!(matches!(delivery.step(&line("Sure?(9s)yes"), s(1)), DeliveryStep::Wait(_)));
     assert_eq!(delivery.step(&line("Sure?(8s)"), s(2)), DeliveryStep::Submit);
+}
+
+/// What is done about an answer that was typed behind a question, when the line of the cursor is this
+/// in that row. The question stood in row 3.
+fn answer_in_line(
+    (asked, text): (&str, &str),
+    (now, row): (&str, u64),
+    collects_lines: bool,
+) -> DeliveryStep {
+    let mut delivery = Delivery::answer(1, Message::new(text), s(0));
+    let lines = |screen, line, row| PromptView {
+        line: Some(line),
+        row,
+        collects_lines,
+        ..view(AgentState::Awaiting, screen, line, false)
+    };
+    assert_eq!(delivery.step(&lines(asked, asked, 3), s(0)), DeliveryStep::Type);
+    let (typed, later) = ([asked, text].concat(), [asked, text, now].concat());
+    assert!(matches!(delivery.step(&lines(&typed, &typed, 3), s(1)), DeliveryStep::Wait(_)));
+    delivery.step(&lines(&later, now, row), s(2));
+    delivery.step(&lines(&later, now, row), s(3))
+}
+
+#[test]
+fn an_answer_is_not_submitted_to_another_question_than_it_was_typed_for() {
+    for (asked, text, now, row) in [
+        ("Deletefilenumber15?(yes/no)", "a15", "Deletefilenumber16?(yes/no)", 4),
+        ("Deletefilenumber15?", "y", "Timedout.Deletefilenumber16?", 3),
+        ("Sure?(y/n)", "y", "Sure?(y/n)", 4),
+        ("Number15?", "n", "Number16?", 3),
+    ] {
+        let step = |lines| answer_in_line((asked, text), (now, row), lines);
+        assert_eq!(step(true), DeliveryStep::Failed(DeliveryError::QuestionChanged), "{now}");
+        // What reads single keys has read it.
+        let read = match text.len() {
+            1 => DeliveryStep::Done,
+            _ => DeliveryStep::Failed(DeliveryError::MovedOn),
+        };
+        assert_eq!(step(false), read, "{now}");
+    }
+    for (asked, text, now, row) in [
+        ("Continuein5s?", "n", "Continuein4s?", 3),
+        ("Continuein5s?", "n", "Continuein4s?n", 3),
+        ("Sure?y/n", "n", "Sure?y/nn", 3),
+        ("Sure?", "yes", "Sure?yes", 5),
+    ] {
+        for lines in [true, false] {
+            let step = answer_in_line((asked, text), (now, row), lines);
+            assert!(matches!(step, DeliveryStep::Wait(_)), "{now}: it was submitted: {step:?}");
+        }
+    }
+    let editor = answer_in_line(("?Name(John)", "Mary"), ("?NameMary", 3), false);
+    assert!(matches!(editor, DeliveryStep::Wait(_)), "it was submitted: {editor:?}");
+}
+
+/// The next question may be there before the answer is seen.
+#[test]
+fn a_key_that_was_read_before_it_was_seen_is_not_submitted_to_the_next_question() {
+    let mut delivery = Delivery::answer(1, Message::new("y"), s(0));
+    let lines = |screen, line, row| PromptView {
+        line: Some(line),
+        row,
+        ..view(AgentState::Awaiting, screen, line, false)
+    };
+    let first = "Deletefile1?[y/n]";
+    assert_eq!(delivery.step(&lines(first, first, 0), s(0)), DeliveryStep::Type);
+    let screen = "Deletefile1?[y/n]yDeletefile2?[y/n]";
+    let second = lines(screen, "Deletefile2?[y/n]", 1);
+    assert!(matches!(delivery.step(&second, s(1)), DeliveryStep::Wait(_)));
+    assert_eq!(delivery.step(&second, s(2)), DeliveryStep::Done);
 }

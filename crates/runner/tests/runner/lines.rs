@@ -1,6 +1,6 @@
 //! Messages to programs that read plain lines.
 
-use coven_runner::{AgentRunner, AgentTask, AnswerAction, DeliveryError, Message};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, DeliveryError, Message};
 
 use crate::support::{Home, printed, question, scripted};
 
@@ -82,5 +82,62 @@ async fn a_message_that_says_what_the_prompt_says_arrives_and_so_does_the_next()
     runner.send(Message::new("next")).await.unwrap();
     printed(&mut events, "done with next").await;
     assert_eq!(received(&home), "message IDLE>\nmessage next\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_program_that_reads_single_keys_gets_one_key_for_each_question() {
+    let home = Home::new();
+    let script = "for i in 1 2 3; do read -n1 -p \"Delete file $i? [y/n] \" a; echo; \
+        printf '%s:%q\\n' $i \"$a\" >> received; done; printf 'IDLE> '; read -r line";
+    let adapter = scripted(&home, RULES, script);
+    let task = AgentTask::interactive(format!("keys-{}", home.path().display()), None);
+    let runner = AgentRunner::start(adapter, task, &home.local()).unwrap();
+    let mut events = runner.subscribe();
+    for (number, answer) in ["y", "n", "y"].iter().enumerate() {
+        let asked = question(&mut events).await;
+        let question = asked.excerpt.join("\n");
+        assert!(question.contains(&format!("file {}?", number + 1)), "{question}");
+        runner.answer(asked.digest, AnswerAction::Text((*answer).to_owned())).await.unwrap();
+    }
+    printed(&mut events, "IDLE>").await;
+    assert_eq!(received(&home), "1:y\n2:n\n3:y\n");
+    runner.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_whose_question_ran_out_of_time_is_not_given_to_the_next() {
+    let home = Home::new();
+    let go = home.path().join("go");
+    // What it reads next is asked as soon as the answer stands in its line.
+    let script = "printf 'Delete file 1? (yes/no) '; until [ -e GO ]; do sleep 0.02; done; \
+        printf 'Timed out.\\nDelete file 2? (yes/no) '; IFS= read -r line; \
+        printf '2:%s\\n' \"$line\" >> received; printf 'IDLE> '; read -r line";
+    let script = script.replace("GO", go.to_str().unwrap());
+    let adapter = scripted(&home, RULES, &script);
+    let task = AgentTask::interactive(format!("late-{}", home.path().display()), None);
+    let runner = AgentRunner::start(adapter, task, &home.local()).unwrap();
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    let answering = {
+        let runner = runner.clone();
+        let answer = AnswerAction::Text("first".to_owned());
+        tokio::spawn(async move { runner.answer(asked.digest, answer).await })
+    };
+    printed(&mut events, "first").await;
+    std::fs::write(&go, "").unwrap();
+    let refused = answering.await.unwrap();
+    assert!(
+        matches!(refused, Err(AnswerError::Text(DeliveryError::QuestionChanged))),
+        "{refused:?}"
+    );
+    // The first may come back until the second counts as asked.
+    let mut asked = question(&mut events).await;
+    while !asked.excerpt.join("\n").contains("file 2?") {
+        asked = question(&mut events).await;
+    }
+    runner.answer(asked.digest, AnswerAction::Text("second".to_owned())).await.unwrap();
+    printed(&mut events, "IDLE>").await;
+    assert_eq!(received(&home), "2:second\n");
     runner.stop().await.unwrap();
 }

@@ -9,7 +9,7 @@ use coven_model::{
 };
 
 use super::DecisionDraft;
-use super::question::question_line;
+use super::question::{command_line, question_line};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
@@ -30,8 +30,9 @@ impl WorkflowRun {
         question: &ObservedQuestion,
     ) -> Option<InterventionDecision> {
         let JobWork::Agent(agent) = &live.spec.work else { return None };
-        let AskedAction { command, wrapped, truncated, .. } = &question.action;
-        if question.kind != AwaitingKind::Approval || *wrapped || *truncated {
+        let AskedAction { command, wrapped, truncated, extras, .. } = &question.action;
+        let is_whole = !wrapped && !truncated && extras.is_empty();
+        if question.kind != AwaitingKind::Approval || !is_whole {
             return None;
         }
         let command = command.as_ref()?;
@@ -68,7 +69,30 @@ impl DecisionDraft {
             ScreenObservation::Idle { worked, output } => {
                 self.agent_idles(job, seen, worked, output);
             }
+            ScreenObservation::Interrupted => self.agent_was_interrupted(job, seen),
         }
+    }
+
+    /// The agent was stopped in the middle of its turn. What it should do now, a person says: its
+    /// work is not done, and what was to follow was meant for after it.
+    fn agent_was_interrupted(&mut self, job: &AttemptId, seen: u64) {
+        self.end_questions(job, seen);
+        let Some(live) = self.watched_job(job) else { return };
+        if live.typing.is_some() || !live.converses() {
+            return;
+        }
+        if live.say.is_some() {
+            return self.agent_idles(job, seen, false, None);
+        }
+        if live.turn.is_some() {
+            return;
+        }
+        let deadline = live.deadline;
+        let (kind, task) = (InterventionKind::EndedTurn, Some(job.task.clone()));
+        let reason = format!("{} was interrupted before its turn was over", job.task);
+        let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
+        intervention.expires_at = deadline;
+        self.ask_person(job, seen, Box::new(intervention));
     }
 
     /// The agent asks. It has one screen, so it does not ask anything else any more.
@@ -107,9 +131,14 @@ impl DecisionDraft {
             AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
             AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
         };
-        let AskedAction { tool, command, wrapped, truncated, secret, entries } = question.action;
+        let AskedAction { tool, command, wrapped, truncated, extras, secret, entries } =
+            question.action;
         let reason = if secret { "asks for a secret" } else { reason };
-        let asked = question_line(&question.excerpt);
+        let asked = match &command {
+            // Its last line says nothing of the others.
+            Some(command) if command.trim().contains('\n') => command_line(command),
+            _ => question_line(&question.excerpt),
+        };
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
             asked => format!("{} {reason}: {asked}", job.task),
@@ -126,6 +155,7 @@ impl DecisionDraft {
         intervention.command = command;
         intervention.wrapped = wrapped;
         intervention.truncated = truncated;
+        intervention.extras = extras;
         intervention.entries = entries;
         intervention.secret = secret;
         intervention.excerpt = question.excerpt;

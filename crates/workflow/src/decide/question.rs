@@ -28,6 +28,16 @@ pub(crate) fn question_line(excerpt: &str) -> String {
     }
 }
 
+/// A command of several lines as one.
+pub(crate) fn command_line(command: &str) -> String {
+    let lines: Vec<&str> = command.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let text = lines.join(" ⏎ ");
+    match text.char_indices().nth(MAX_QUESTION_CHARS) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text,
+    }
+}
+
 /// A line without the box around a dialog.
 fn without_frame(line: &str) -> &str {
     line.trim_matches(|c: char| c.is_whitespace() || ('\u{2500}'..='\u{257f}').contains(&c))

@@ -16,7 +16,11 @@ pub(super) const METHOD: &str = "session/request_permission";
 
 pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> ChannelQuestion {
     let call = params.get("toolCall");
-    let input = input(call);
+    let mut input = input(call);
+    // Gemini says the folder of a command in words alone.
+    if let (Some(folder), Value::Object(fields)) = (folder(call), &mut input) {
+        fields.entry("cwd").or_insert_with(|| folder.into());
+    }
     let title = call.get("title").str();
     let command = input.get("command").and_then(Value::as_str);
     // Gemini tells the command nowhere else.
@@ -40,6 +44,14 @@ pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> Ch
         options: params.get("options").items().filter_map(option).collect(),
         questions,
     }
+}
+
+/// The folder that a call names in its words: `[current working directory /a/b] (Make c)`.
+fn folder<'a>(call: JsonNode<'a>) -> Option<&'a str> {
+    let text = |part: JsonNode<'a>| part.get("content").get("text").str();
+    let text = call.get("content").items().find_map(text)?;
+    let (folder, _) = text.strip_prefix("[current working directory ")?.split_once(']')?;
+    Some(folder)
 }
 
 /// ACP has no questions with answers. Qwen asks them as a permission, and takes the answers beside
@@ -72,7 +84,15 @@ pub(super) fn answer(
             said["answers"] = question.answered_in_text(answers)?.into();
             Ok(said)
         }
-        _ => choose(question, decision, options).map(selected),
+        _ => match choose(question, decision, options) {
+            // Nothing that was offered is a no. Without an answer the agent would wait for ever.
+            Err(ChannelRefusal::NotOffered { .. })
+                if matches!(decision, ChannelDecision::Deny { .. }) =>
+            {
+                Ok(json!({"outcome": {"outcome": "cancelled"}}))
+            }
+            chosen => chosen.map(selected),
+        },
     }
 }
 

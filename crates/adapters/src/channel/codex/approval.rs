@@ -129,6 +129,7 @@ fn properties(schema: JsonNode<'_>) -> Vec<AskedQuestion> {
                 .filter_map(JsonNode::str)
                 .map(str::to_owned)
                 .collect(),
+            descriptions: Vec::new(),
             multiple: false,
             secret: false,
         }

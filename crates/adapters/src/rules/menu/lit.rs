@@ -64,6 +64,8 @@ pub(super) fn menu(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMen
             selected,
             proof: MenuProof::None,
             is_lit: true,
+            // Of check boxes none may be on.
+            chosen: rows.iter().map(|row| Some(row.choice?.is_chosen)).collect(),
             ..ScreenMenu::new(first..last + 1)
         })
     })

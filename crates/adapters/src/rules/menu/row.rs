@@ -16,12 +16,12 @@ const CHOSEN_MARKS: [&str; 10] = ["●", "◉", "⦿", "(•)", "(●)", "(◉)"
 const OPEN_MARKS: [&str; 4] = ["○", "◯", "◌", "( )"];
 
 /// The same as boxes, which also stand before the tasks of a plan.
-const CHOSEN_BOXES: [&str; 5] = ["[x]", "[X]", "[*]", "[•]", "[✓]"];
+const CHOSEN_BOXES: [&str; 8] = ["[x]", "[X]", "[*]", "[•]", "[✓]", "☑", "☒", "◼"];
 
-const OPEN_BOXES: [&str; 1] = ["[ ]"];
+const OPEN_BOXES: [&str; 3] = ["[ ]", "☐", "◻"];
 
-/// What stands before an entry that is in use, or that is ticked.
-const TICKS: [char; 6] = ['✔', '✓', '☑', '☐', '☒', '◻'];
+/// What stands before an entry that is in use.
+const TICKS: [char; 2] = ['✔', '✓'];
 
 /// How many lines may lie between two entries: a description, a second row of the label.
 const MAX_LINES_BETWEEN: usize = 4;

@@ -299,6 +299,23 @@ fn of_marks_that_disagree_the_one_at_the_cursor_counts() {
     }
 }
 
+/// Where another key chooses, Enter would take nothing at all.
+#[test]
+fn a_list_in_which_nothing_is_chosen_yet_is_not_answered_by_enter() {
+    for screen in [
+        "Pick:\n\x1b[7m[ ] Red\x1b[0m\n[ ] Green\n[ ] Blue\n",
+        "Pick:\n\x1b[7m( ) Red\x1b[0m\n( ) Green\n( ) Blue\n",
+        "Pick:\n[ ] Red\n[ ] Green\n\x1b[7m[ ] Blue\x1b[0m\n",
+        "? Pick\n❯ ☐ Red\n  ☐ Green\n  ☐ Blue\n",
+        "? Pick\n❯ ◻ Red\n  ◼ Green\n  ◻ Blue\n",
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        let read = menu(&sniffer);
+        assert_eq!(read.map(|read| read.0), Some(vec!["Red", "Green", "Blue"]), "{screen}");
+        assert!(sniffer.menu().unwrap().may_take_other(), "{screen}");
+    }
+}
+
 #[test]
 fn what_is_lit_or_ticked_and_no_menu_awaits_nothing() {
     let bar = |text: &str| format!("\x1b[7m{text:<80}\x1b[0m");

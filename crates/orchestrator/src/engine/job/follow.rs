@@ -126,6 +126,10 @@ impl RunningJob {
                 };
                 self.observed(ScreenObservation::Idle { worked: true, output }).await;
             }
+            RunnerEvent::TurnInterrupted => {
+                self.arrived().await;
+                self.observed(ScreenObservation::Interrupted).await;
+            }
             RunnerEvent::Awaiting(question) => {
                 let automatic =
                     matches!(&self.details.spec.work, JobWork::Agent(agent) if agent.auto_approve);
@@ -184,6 +188,9 @@ impl RunningJob {
             }
             ShownState::Rests { worked: false } => {
                 self.observed(ScreenObservation::Idle { worked: false, output: None }).await;
+            }
+            ShownState::Interrupted => {
+                self.happened(RunnerEvent::TurnInterrupted, runner, adapter).await;
             }
             ShownState::Other => {}
         }
