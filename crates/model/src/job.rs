@@ -214,6 +214,10 @@ pub struct AgentWork {
     /// Whether it is spoken to in its own protocol without a terminal, where it has one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub channel: bool,
+    /// Why it is not spoken to in that protocol all the same: its program refused it in an earlier
+    /// attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_channel: Option<String>,
 }
 
 /// A command to run.

@@ -168,6 +168,11 @@ pub(crate) fn exited(code: i32) -> JobOutcome {
     }
 }
 
+/// An agent that refused to be spoken to in its own protocol.
+pub(crate) fn refused(reason: &str) -> JobOutcome {
+    JobOutcome { channel_refused: Some(reason.to_owned()), ..exited(2) }
+}
+
 pub(crate) fn stopped() -> JobOutcome {
     let reason = "stopped".to_owned();
     JobOutcome { ok: false, ending: ProcessEnding::Stopped, reason, output: None, ..succeeded("") }

@@ -154,6 +154,7 @@ impl TaskVariables<'_> {
             keep_alive: agent.keep_alive,
             channel: agent.mode == AgentMode::Headless
                 && (agent.channel || !agent.pending_inputs.is_empty()),
+            without_channel: None,
         };
         Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
@@ -209,6 +210,9 @@ fn started(
     if let (Some(prompt), JobWork::Agent(work)) = (resolution, &mut given.work) {
         work.prompt = Some(prompt);
         given.inputs.clear();
+    }
+    if let JobWork::Agent(work) = &mut given.work {
+        work.without_channel = before.and_then(|task| task.without_channel.clone());
     }
     let spec = JobSpec {
         job: JobId {

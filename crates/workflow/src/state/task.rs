@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
-    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobSpec, JobWork,
-    TaskId, TaskStatus, Timestamp, TokenUsage,
+    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobOutcome, JobSpec,
+    JobWork, TaskId, TaskStatus, Timestamp, TokenUsage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,10 @@ pub struct TaskRun {
     pub place: AttemptPlace,
     /// The last attempt that is made without asking a person.
     pub limit: u32,
+    /// Why its attempts are started without the protocol of its agent from now on: the program has
+    /// refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_channel: Option<String>,
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -482,6 +486,15 @@ impl TaskRun {
             TaskPhase::Live(live) => Some(live),
             _ => None,
         }
+    }
+
+    /// Why the next attempt is to be started without the protocol of its agent, if the live job
+    /// ended because its program refused that. It happens once in a task, and not where there is
+    /// more to say to the agent than its prompt.
+    pub(crate) fn refusal<'a>(&self, outcome: &'a JobOutcome) -> Option<&'a str> {
+        let live = self.live().filter(|live| live.inputs.is_empty() && live.stop.is_none())?;
+        let is_first = self.without_channel.is_none() && !live.spec.work.is_interactive();
+        outcome.channel_refused.as_deref().filter(|_| is_first && !outcome.ok)
     }
 
     pub fn status(&self) -> TaskStatus {
