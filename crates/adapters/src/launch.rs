@@ -195,9 +195,8 @@ pub fn launch(
 /// The protocol that a program is spoken to in: only without a terminal, and only by those that
 /// know it.
 fn channel<'a>(config: &'a Config, request: &LaunchRequest<'_>) -> Option<&'a ChannelConfig> {
-    let is_wanted = request.channel
-        && request.channel_refused.is_none()
-        && request.mode == AgentMode::Headless;
+    let is_wanted =
+        request.channel && request.channel_refused.is_none() && request.mode == AgentMode::Headless;
     config.channel.as_ref().filter(|channel| is_wanted && channel.is_known_to(request.version))
 }
 

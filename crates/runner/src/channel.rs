@@ -50,6 +50,9 @@ pub(crate) struct ChannelSetup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     previous: TokenUsage,
+    /// Whether it goes on with a conversation, so that its program is known to speak.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    resumes: bool,
 }
 
 impl ChannelSetup {
@@ -68,6 +71,7 @@ impl ChannelSetup {
             model: launch.model.clone(),
             prompt: task.prompt.clone(),
             previous,
+            resumes: task.resume.is_some(),
         }
     }
 
@@ -97,7 +101,7 @@ impl ChannelSetup {
             prompts: self.prompt.into_iter().collect(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        ChannelReader::new(codec, plan)
+        ChannelReader::new(codec, plan, self.resumes)
     }
 }
 
@@ -140,6 +144,11 @@ impl FoundChannel {
     /// never named one.
     pub fn conversation(&self) -> Option<(String, TokenUsage)> {
         self.reader.conversation()
+    }
+
+    /// Its outcome, if it refused to begin, for which its process was ended.
+    pub fn into_refusal(self) -> Option<JobOutcome> {
+        self.reader.failed().filter(|outcome| outcome.channel_refused.is_some())
     }
 
     /// How it ended, if its process is gone.

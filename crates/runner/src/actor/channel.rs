@@ -46,6 +46,12 @@ pub(crate) struct ChannelReader {
     last: Option<TurnOutcome>,
     /// Why it cannot go on.
     failure: Option<String>,
+    /// Whether it cannot because the program refused the protocol.
+    is_refused: bool,
+    /// Whether the program has done more than to print what says nothing.
+    has_acted: bool,
+    /// Whether it goes on with a conversation. Its program has spoken the protocol before.
+    resumes: bool,
     /// The end of what it printed on standard error.
     complaint: String,
     /// Since when it has closed its output without ending.
@@ -54,7 +60,7 @@ pub(crate) struct ChannelReader {
 }
 
 impl ChannelReader {
-    pub(crate) fn new(codec: ChannelCodec, plan: ChannelPlan) -> Self {
+    pub(crate) fn new(codec: ChannelCodec, plan: ChannelPlan, resumes: bool) -> Self {
         Self {
             codec,
             plan,
@@ -62,6 +68,9 @@ impl ChannelReader {
             told: Vec::new(),
             last: None,
             failure: None,
+            is_refused: false,
+            has_acted: false,
+            resumes,
             complaint: String::new(),
             closed: None,
             is_late: false,
@@ -83,6 +92,7 @@ impl ChannelReader {
     fn feed(&mut self, direction: ChannelDirection, bytes: &[u8]) -> Vec<ChannelEvent> {
         let mut events = Vec::new();
         self.codec.feed(direction, bytes, &mut |event| events.push(event));
+        self.has_acted |= events.iter().any(is_act);
         events
     }
 
@@ -93,10 +103,41 @@ impl ChannelReader {
             return;
         }
         let kind = self.codec.kind();
+        self.is_refused = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
         self.failure = Some(format!(
             "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version that \
              changed the protocol needs an adapter that says so"
         ));
+    }
+
+    /// Whether nothing is lost when the program is started in another way: it has done nothing, and
+    /// no conversation is to be gone on with.
+    fn may_be_refused(&self) -> bool {
+        !self.resumes && !self.has_acted
+    }
+
+    /// Why a program that has ended by itself never agreed to be spoken to, if that is so: it does
+    /// not know the arguments of its protocol.
+    fn left_at_start(&self, ending: &ProcessEnding) -> Option<String> {
+        let is_exit = matches!(ending, ProcessEnding::Exited { .. });
+        let is_starting = self.codec.state().phase == ChannelPhase::Starting;
+        if !is_exit || !is_starting || self.failure.is_some() || !self.may_be_refused() {
+            return None;
+        }
+        let words = last_line(&self.complaint).map(|line| format!(": {line}")).unwrap_or_default();
+        Some(format!("{ending} before it agreed to be spoken to by {}{words}", self.codec.kind()))
+    }
+
+    /// The outcome of an agent that cannot go on, whose process is ended for that.
+    pub(crate) fn failed(&self) -> Option<JobOutcome> {
+        let failure = self.failure.clone()?;
+        Some(JobOutcome {
+            agent_session: self.codec.session().map(str::to_owned),
+            output: self.answer(),
+            usage: self.codec.usage(),
+            channel_refused: self.is_refused.then(|| failure.clone()),
+            ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
+        })
     }
 
     fn ended_turn(&mut self, outcome: TurnOutcome) {
@@ -158,6 +199,10 @@ impl ChannelReader {
         let accepted = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
         let completed = self.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
         let good = accepted && completed && self.failure.is_none();
+        let left = self.left_at_start(&ending);
+        let channel_refused =
+            left.clone().or_else(|| self.failure.clone().filter(|_| self.is_refused));
+        self.failure = self.failure.or(left);
         let reason = match (self.failure, last_line(&self.complaint)) {
             (Some(failure), _) => failure,
             (None, _) if good => ending.to_string(),
@@ -169,8 +214,20 @@ impl ChannelReader {
             output,
             agent_session: session,
             usage,
+            channel_refused,
             ..JobOutcome::new(good, ending, reason)
         }
+    }
+}
+
+/// Whether an event shows that an agent works.
+fn is_act(event: &ChannelEvent) -> bool {
+    match event {
+        ChannelEvent::Working | ChannelEvent::Asks(_) => true,
+        ChannelEvent::Item { item } => {
+            matches!(item, TranscriptItem::ToolCall { .. } | TranscriptItem::Diff { .. })
+        }
+        _ => false,
     }
 }
 
@@ -322,13 +379,9 @@ impl RunnerActor {
     /// Ends an agent that cannot go on: its turn failed, or it refused the conversation.
     fn end_failed(&mut self) {
         let AgentReader::Channel(channel) = &self.reader else { return };
-        let Some(failure) = channel.failure.clone() else { return };
-        let outcome = JobOutcome {
-            agent_session: self.session.clone(),
-            output: channel.answer(),
-            usage: channel.codec.usage(),
-            ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
-        };
+        let Some(outcome) = channel.failed() else { return };
+        let session = outcome.agent_session.or_else(|| self.session.clone());
+        let outcome = JobOutcome { agent_session: session, ..outcome };
         self.stop(OutcomeCause::Completed(Box::new(outcome)));
     }
 

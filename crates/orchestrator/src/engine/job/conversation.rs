@@ -166,7 +166,7 @@ impl EarlierAttempt {
 /// Whether the adapter says how a conversation is gone on with. Every protocol has a way.
 fn can_resume(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
     let config = adapter.config();
-    if task.channel.is_wanted() {
+    if task.wants_channel() {
         return true;
     }
     let of_mode = config.modes.get(task.mode).and_then(|mode| mode.resume.as_ref());
@@ -178,7 +178,7 @@ fn can_resume(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
 /// where its conversations are named by its arguments.
 fn chooses_id(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
     let config = adapter.config();
-    let channel = config.channel.as_ref().filter(|_| task.channel.is_wanted());
+    let channel = config.channel.as_ref().filter(|_| task.wants_channel());
     let by_arguments = channel.is_none_or(|channel| channel.resume.is_some());
     by_arguments && config.resume.as_ref().is_some_and(|resume| !resume.new_args.is_empty())
 }
