@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_adapters::channel::{
-    ChannelCodec, ChannelDirection, ChannelEvent, ChannelOrder, ChannelPhase, ChannelPlan,
-    ChannelQuestion, TurnEnding, TurnOutcome,
+    ChannelCodec, ChannelDirection, ChannelEvent, ChannelKind, ChannelOrder, ChannelPhase,
+    ChannelPlan, ChannelQuestion, TurnEnding, TurnOutcome,
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
@@ -13,9 +13,12 @@ use coven_model::{
     VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
+use coven_runtime::hold::SNAP_EVERY;
+use serde::{Deserialize, Serialize};
 
 use super::handle::{AnswerReply, DeliveryReply};
-use super::reader::AgentReader;
+use super::reader::{AgentReader, UnsavedOutput};
+use super::terminal::SNAP_AFTER_REST;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{AnswerError, GivenAnswer};
 use crate::channel::{asked, decision};
@@ -23,6 +26,7 @@ use crate::delivery::{DeliveryError, Message, answers};
 use crate::event::{RunnerEvent, ShownState};
 use crate::mark;
 use crate::outcome::OutcomeCause;
+use crate::saved_channel::{SavedChannel, SavedSlot};
 use crate::task::OkCodes;
 
 /// How long an agent may take to agree to a conversation before a person hears of it.
@@ -57,6 +61,26 @@ pub(crate) struct ChannelReader {
     /// Since when it has closed its output without ending.
     closed: Option<Duration>,
     is_late: bool,
+    /// What was said since its state was last saved, and where it is saved next.
+    unsaved: UnsavedOutput,
+    slot: SavedSlot,
+}
+
+/// What is folded of a conversation, and all of it that is on the disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChannelProgress {
+    codec: ChannelCodec,
+    last: Option<TurnOutcome>,
+    failure: Option<String>,
+    is_refused: bool,
+    has_acted: bool,
+}
+
+impl ChannelProgress {
+    pub(crate) fn kind(&self) -> ChannelKind {
+        self.codec.kind()
+    }
 }
 
 impl ChannelReader {
@@ -74,7 +98,26 @@ impl ChannelReader {
             complaint: String::new(),
             closed: None,
             is_late: false,
+            unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
+            slot: SavedSlot::default(),
         }
+    }
+
+    pub(crate) fn progress(&self) -> ChannelProgress {
+        ChannelProgress {
+            codec: self.codec.clone(),
+            last: self.last.clone(),
+            failure: self.failure.clone(),
+            is_refused: self.is_refused,
+            has_acted: self.has_acted,
+        }
+    }
+
+    /// Goes on from what was folded before.
+    pub(crate) fn restore(&mut self, progress: ChannelProgress, slot: SavedSlot) {
+        let ChannelProgress { codec, last, failure, is_refused, has_acted } = progress;
+        (self.codec, self.last, self.failure) = (codec, last, failure);
+        (self.is_refused, self.has_acted, self.slot) = (is_refused, has_acted, slot.other());
     }
 
     /// Takes in what was said before this process followed the agent. Nothing of it is told.
@@ -243,8 +286,40 @@ impl RunnerActor {
             return channel.complain(bytes);
         }
         let events = channel.feed(ChannelDirection::Out, bytes);
+        self.note_unsaved(bytes.len());
         self.heard(events);
         self.speak();
+    }
+
+    fn note_unsaved(&mut self, bytes: usize) {
+        let now = self.now();
+        if let AgentReader::Channel(channel) = &mut self.reader {
+            channel.unsaved.bytes += bytes as u64;
+            channel.unsaved.last = now;
+        }
+    }
+
+    /// Saves what is folded of the conversation, at rest or every few megabytes: long before a part
+    /// of the tape that has it is dropped.
+    pub(super) fn save_channel(&mut self) {
+        let (now, offset) = (self.now(), self.output.offset());
+        let (Some(folder), AgentReader::Channel(channel)) = (&self.folder, &mut self.reader) else {
+            return;
+        };
+        let UnsavedOutput { bytes, last } = channel.unsaved;
+        let is_due = bytes >= SNAP_EVERY || (bytes > 0 && now >= last + SNAP_AFTER_REST);
+        // The mark has to be behind all input that the state knows of.
+        if !is_due || !self.input.is_written() {
+            return;
+        }
+        channel.unsaved = UnsavedOutput { bytes: 0, last: now };
+        // What could not be saved is folded from the tape instead.
+        if let Ok(saved) = SavedChannel::of(&channel.progress(), offset)
+            && self.pane.mark(saved.mark()).is_ok()
+            && saved.save(folder, channel.slot).is_ok()
+        {
+            channel.slot = channel.slot.other();
+        }
     }
 
     /// Tells what was said, in either direction.
@@ -373,6 +448,7 @@ impl RunnerActor {
         self.flush();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let events = channel.feed(ChannelDirection::In, bytes);
+        self.note_unsaved(bytes.len());
         self.heard(events);
     }
 
@@ -477,6 +553,9 @@ impl RunnerActor {
         let start = (is_starting && !channel.is_late).then_some(START_TIMEOUT);
         let closed = channel.closed.map(|since| since + CLOSED_TIMEOUT);
         let closed = closed.filter(|_| channel.failure.is_none());
-        [start, closed].into_iter().flatten().min()
+        let can_save = self.folder.is_some() && self.input.is_written();
+        let save =
+            (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
+        [start, closed, save].into_iter().flatten().min()
     }
 }
