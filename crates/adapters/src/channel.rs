@@ -19,6 +19,7 @@
 //! bounded amount of memory ([`ChannelCodec::buffered`]), whatever is printed.
 
 mod acp;
+mod answer;
 mod claude;
 mod codex;
 mod event;
