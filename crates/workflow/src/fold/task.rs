@@ -87,7 +87,11 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             attempt: *attempt,
             place: started.place,
             limit: started.limit,
-            without_channel: None,
+            without_channel: match &started.spec.work {
+                JobWork::Agent(agent) => agent.without_channel.clone(),
+                JobWork::Shell(_) => None,
+            },
+            conversation: None,
             phase,
             error: None,
             excerpt: String::new(),
@@ -135,7 +139,9 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
             task.limit = task.limit.saturating_add(1);
         }
         let used = task.live().map(|live| live.usage).unwrap_or_default();
-        task.usage = task.usage.plus(final_usage(outcome, used));
+        let used = final_usage(outcome, used);
+        task.usage = task.usage.plus(used);
+        task.conversation = task.conversation_of(outcome, used);
         let is_command =
             task.live().is_some_and(|live| matches!(live.spec.work, JobWork::Shell(_)));
         task.ended_at = Some(ended.at);
