@@ -49,9 +49,7 @@ pub(crate) struct ChannelReader {
     /// How its last turn ended.
     last: Option<TurnOutcome>,
     /// Why it cannot go on.
-    failure: Option<String>,
-    /// Whether it cannot because the program refused the protocol.
-    is_refused: bool,
+    failure: Option<ChannelFailure>,
     /// Whether the program has done more than to print what says nothing.
     has_acted: bool,
     /// Whether it goes on with a conversation. Its program has spoken the protocol before.
@@ -72,9 +70,23 @@ pub(crate) struct ChannelReader {
 pub(crate) struct ChannelProgress {
     codec: ChannelCodec,
     last: Option<TurnOutcome>,
-    failure: Option<String>,
-    is_refused: bool,
+    failure: Option<ChannelFailure>,
     has_acted: bool,
+}
+
+/// Why an agent cannot go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChannelFailure {
+    reason: String,
+    /// Whether its program refused the protocol.
+    is_refusal: bool,
+}
+
+impl ChannelFailure {
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_refusal: false }
+    }
 }
 
 impl ChannelProgress {
@@ -92,7 +104,6 @@ impl ChannelReader {
             told: Vec::new(),
             last: None,
             failure: None,
-            is_refused: false,
             has_acted: false,
             resumes,
             complaint: String::new(),
@@ -108,16 +119,15 @@ impl ChannelReader {
             codec: self.codec.clone(),
             last: self.last.clone(),
             failure: self.failure.clone(),
-            is_refused: self.is_refused,
             has_acted: self.has_acted,
         }
     }
 
     /// Goes on from what was folded before.
     pub(crate) fn restore(&mut self, progress: ChannelProgress, slot: SavedSlot) {
-        let ChannelProgress { codec, last, failure, is_refused, has_acted } = progress;
+        let ChannelProgress { codec, last, failure, has_acted } = progress;
         (self.codec, self.last, self.failure) = (codec, last, failure);
-        (self.is_refused, self.has_acted, self.slot) = (is_refused, has_acted, slot.other());
+        (self.has_acted, self.slot) = (has_acted, slot.other());
     }
 
     /// Takes in what was said before this process followed the agent. Nothing of it is told.
@@ -146,11 +156,12 @@ impl ChannelReader {
             return;
         }
         let kind = self.codec.kind();
-        self.is_refused = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
-        self.failure = Some(format!(
+        let is_refusal = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
+        let reason = format!(
             "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version that \
              changed the protocol needs an adapter that says so"
-        ));
+        );
+        self.failure = Some(ChannelFailure { reason, is_refusal });
     }
 
     /// Whether nothing is lost when the program is started in another way: it has done nothing, and
@@ -178,14 +189,14 @@ impl ChannelReader {
             agent_session: self.codec.session().map(str::to_owned),
             output: self.answer(),
             usage: self.codec.usage(),
-            channel_refused: self.is_refused.then(|| failure.clone()),
-            ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
+            channel_refused: failure.is_refusal.then(|| failure.reason.clone()),
+            ..JobOutcome::new(false, ProcessEnding::Stopped, failure.reason)
         })
     }
 
     fn ended_turn(&mut self, outcome: TurnOutcome) {
         if let TurnEnding::Failed { error } = &outcome.ending {
-            self.failure = Some(error.clone());
+            self.failure = Some(ChannelFailure::new(error));
         }
         self.last = Some(outcome);
     }
@@ -242,12 +253,13 @@ impl ChannelReader {
         let accepted = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
         let completed = self.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
         let good = accepted && completed && self.failure.is_none();
-        let left = self.left_at_start(&ending);
-        let channel_refused =
-            left.clone().or_else(|| self.failure.clone().filter(|_| self.is_refused));
-        self.failure = self.failure.or(left);
+        if let Some(reason) = self.left_at_start(&ending) {
+            self.failure = Some(ChannelFailure { reason, is_refusal: true });
+        }
+        let refusal = self.failure.as_ref().filter(|failure| failure.is_refusal);
+        let channel_refused = refusal.map(|refusal| refusal.reason.clone());
         let reason = match (self.failure, last_line(&self.complaint)) {
-            (Some(failure), _) => failure,
+            (Some(failure), _) => failure.reason,
             (None, _) if good => ending.to_string(),
             (None, Some(line)) => format!("{ending} before its turn was over: {line}"),
             (None, None) => format!("{ending} before its turn was over"),
@@ -541,7 +553,8 @@ impl RunnerActor {
         } else if reading == OutputReading::Ended && self.pane.is_alive() {
             let since = *channel.closed.get_or_insert(now);
             if now >= since + CLOSED_TIMEOUT && channel.failure.is_none() {
-                channel.failure = Some("the agent closed its output and did not end".to_owned());
+                let reason = "the agent closed its output and did not end";
+                channel.failure = Some(ChannelFailure::new(reason));
                 self.end_failed();
             }
         }

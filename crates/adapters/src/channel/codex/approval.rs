@@ -193,10 +193,9 @@ pub(super) fn written_answer(result: JsonNode<'_>) -> WrittenAnswer<'_> {
         }
         Some("accept") => WrittenAnswer::Approved,
         Some("cancel") => WrittenAnswer::Cancelled,
-        Some(_) => WrittenAnswer::Denied { text: None },
         None if answers.exists() && !is_empty(answers) => WrittenAnswer::Answers(answers),
         None if permissions.exists() && !is_empty(permissions) => WrittenAnswer::Approved,
-        None => WrittenAnswer::Denied { text: None },
+        Some(_) | None => WrittenAnswer::Denied { text: None },
     }
 }
 
