@@ -19,6 +19,7 @@
 //! bounded amount of memory ([`ChannelCodec::buffered`]), whatever is printed.
 
 mod acp;
+mod answer;
 mod claude;
 mod codex;
 mod event;
@@ -186,8 +187,14 @@ impl ChannelCodec {
 
     /// Whether an error in answer to this message of ours means that the agent does not begin.
     pub fn is_refused(&self, message: &str) -> bool {
-        const HANDSHAKE: [&str; 5] =
-            ["initialize", "thread/start", "thread/resume", "session/new", "session/load"];
+        const RESUME: [&str; 2] = ["thread/resume", "session/load"];
+        RESUME.contains(&message) || self.is_refusal_of_protocol(message)
+    }
+
+    /// Whether it means that the agent cannot be spoken to at all. One that does not know a
+    /// conversation can.
+    pub fn is_refusal_of_protocol(&self, message: &str) -> bool {
+        const HANDSHAKE: [&str; 3] = ["initialize", "thread/start", "session/new"];
         const MODE: [&str; 3] =
             ["set_permission_mode", "session/set_mode", "session/set_config_option"];
         HANDSHAKE.contains(&message) || (MODE.contains(&message) && !self.fold.has_prompt())

@@ -41,6 +41,8 @@ pub struct LaunchRequest<'a> {
     /// Whether the program is spoken to in its own protocol, where its adapter has one and its
     /// version knows it.
     pub channel: bool,
+    /// Why it is not spoken to all the same: it refused to be.
+    pub channel_refused: Option<&'a str>,
     /// Where the program is to report what it does, where its adapter and its version can.
     pub hooks: Option<HookTarget<'a>>,
 }
@@ -80,7 +82,7 @@ pub struct LaunchSpec {
     pub agent_session: Option<String>,
     /// The protocol that is spoken over its input and output.
     pub channel: Option<ChannelLaunch>,
-    /// The protocol that was wanted and that this version of the program does not speak.
+    /// The protocol that was wanted and that the program does not speak.
     pub fallback: Option<ChannelFallback>,
     /// Whether it reports what it does.
     pub reports: bool,
@@ -90,7 +92,7 @@ pub struct LaunchSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelFallback {
     pub kind: ChannelKind,
-    /// For people: the version that is installed, and the first that speaks it.
+    /// For people: the version that is installed and the first that speaks it, or how it refused.
     pub reason: String,
 }
 
@@ -193,14 +195,16 @@ pub fn launch(
 /// The protocol that a program is spoken to in: only without a terminal, and only by those that
 /// know it.
 fn channel<'a>(config: &'a Config, request: &LaunchRequest<'_>) -> Option<&'a ChannelConfig> {
-    let is_wanted = request.channel && request.mode == AgentMode::Headless;
+    let is_wanted =
+        request.channel && request.channel_refused.is_none() && request.mode == AgentMode::Headless;
     config.channel.as_ref().filter(|channel| is_wanted && channel.is_known_to(request.version))
 }
 
 fn fallback(name: &str, config: &Config, request: &LaunchRequest<'_>) -> Option<ChannelFallback> {
     let is_wanted = request.channel && request.mode == AgentMode::Headless;
     let wanted = config.channel.as_ref().filter(|_| is_wanted)?;
-    let reason = wanted.too_old(name, config, request.version)?;
+    let refused = || request.channel_refused.map(str::to_owned);
+    let reason = wanted.too_old(name, config, request.version).or_else(refused)?;
     Some(ChannelFallback { kind: wanted.kind, reason })
 }
 

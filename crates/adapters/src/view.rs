@@ -166,11 +166,12 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
             ChannelEvent::Item { item } => self.item(item),
             ChannelEvent::Idle(outcome) => self.turn(outcome),
             ChannelEvent::Asks(question) => self.question(&question),
-            ChannelEvent::Resolved { request, by } => {
+            ChannelEvent::Resolved { request, by, answer } => {
                 let answered = by == ResolvedBy::Answer;
                 let text = if answered { "answered" } else { "no longer asked" };
+                let text = answer.unwrap_or_else(|| TextExcerpt { text: text.into(), omitted: 0 });
                 let request = request.to_string();
-                self.put(TranscriptPart::Answered { request, answered }, text, 0);
+                self.excerpt(TranscriptPart::Answered { request, answered }, &text);
             }
             ChannelEvent::Limit(limit) => {
                 self.put(TranscriptPart::Limit { until: limit.until }, &limit.text, 0);

@@ -1,6 +1,6 @@
 //! How an agent is to be run: in which mode and with which permission.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -95,6 +95,8 @@ pub struct AdapterAbilities {
     pub reads_answers: bool,
     /// Whether it has a protocol of its own, in which it can be spoken to without a terminal.
     pub has_channel: bool,
+    /// The modes in which it can go on with a conversation, without speaking that protocol.
+    pub resumes: BTreeSet<AgentMode>,
     /// Why no run in a mode can work with the adapter's files.
     pub faults: BTreeMap<AgentMode, AdapterFault>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{AgentMode, JobId, JobTree, PermissionLevel, TerminalSize};
+use crate::{AgentMode, JobId, JobTree, PermissionLevel, TerminalSize, TokenUsage};
 
 /// How far a job is confined.
 #[derive(
@@ -214,6 +214,45 @@ pub struct AgentWork {
     /// Whether it is spoken to in its own protocol without a terminal, where it has one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub channel: bool,
+    /// Why it is not spoken to in that protocol all the same: its program refused it in an earlier
+    /// attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_channel: Option<String>,
+    /// What a further round of a loop has of the round before, if its step wants the conversation
+    /// to be continued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<RoundContext>,
+}
+
+/// The conversation of a round of a loop whose step wants each round to continue that of the round
+/// before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", rename_all_fields = "camelCase", tag = "how")]
+pub enum RoundContext {
+    /// The round continues this conversation.
+    Continue {
+        /// The agent's own id of it.
+        conversation: String,
+        /// What was used up in it before.
+        #[serde(default, skip_serializing_if = "TokenUsage::is_unknown")]
+        used: TokenUsage,
+    },
+    /// The round begins afresh all the same.
+    Fresh {
+        /// Why it cannot continue.
+        reason: String,
+    },
+}
+
+impl std::fmt::Display for RoundContext {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Continue { .. } => {
+                formatter.write_str("it continues the conversation of the round before")
+            }
+            Self::Fresh { reason } => write!(formatter, "it begins afresh: {reason}"),
+        }
+    }
 }
 
 /// A command to run.

@@ -30,7 +30,8 @@ pub use event::{InterventionDecision, SessionEvent, SessionRule};
 pub use id::{AttemptId, InterventionId, JobId, SessionId, TaskId};
 pub use intervention::{AskedAction, Intervention, InterventionChoice, InterventionKind};
 pub use job::{
-    AgentWork, ConfineMode, ExitCodes, FileVariable, JobSpec, JobWork, SandboxMode, ShellWork,
+    AgentWork, ConfineMode, ExitCodes, FileVariable, JobSpec, JobWork, RoundContext, SandboxMode,
+    ShellWork,
 };
 pub use mark::StateMark;
 pub use menu::{EntryError, MenuEntry};

@@ -83,6 +83,10 @@ pub struct JobOutcome {
     /// The attempt to reach its model that the agent was at when it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<ModelRetry>,
+    /// Why the program cannot be spoken to in its own protocol, if that is what ended the attempt:
+    /// it refused to begin, or ended before it agreed to. It was told nothing and has done nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel_refused: Option<String>,
 }
 
 impl JobOutcome {
@@ -100,6 +104,7 @@ impl JobOutcome {
             agent_session: None,
             touched: Vec::new(),
             retry: None,
+            channel_refused: None,
         }
     }
 }

@@ -40,7 +40,7 @@ use crate::output::OutputStreams;
 use crate::redact::Redactor;
 use crate::task::AgentTask;
 
-pub(crate) use channel::ChannelReader;
+pub(crate) use channel::{ChannelProgress, ChannelReader};
 pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
 use handle::{Reply, StopReply};
@@ -213,6 +213,7 @@ impl RunnerActor {
         self.settle_unverified();
         self.look();
         self.watch_channel();
+        self.save_channel();
         self.tick();
         self.flush();
     }

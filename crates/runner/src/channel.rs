@@ -20,6 +20,7 @@ use crate::answer::{AnswerAction, AnswerError};
 use crate::event::ScreenQuestion;
 use crate::outcome;
 use crate::redact::Redactor;
+use crate::saved_channel::FoundState;
 use crate::task::{AgentTask, OkCodes, TaskPlace};
 
 /// The file of an attempt that says which protocol its process speaks.
@@ -54,6 +55,9 @@ pub(crate) struct ChannelSetup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
     previous: TokenUsage,
+    /// Whether it goes on with a conversation, so that its program is known to speak.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    resumes: bool,
 }
 
 impl ChannelSetup {
@@ -72,6 +76,7 @@ impl ChannelSetup {
             model: launch.model.clone(),
             prompt: task.prompt.clone(),
             previous,
+            resumes: task.resume.is_some(),
         }
     }
 
@@ -101,7 +106,7 @@ impl ChannelSetup {
             prompts: self.prompt.into_iter().collect(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        ChannelReader::new(codec, plan)
+        ChannelReader::new(codec, plan, self.resumes)
     }
 }
 
@@ -114,22 +119,32 @@ pub struct FoundChannel {
 }
 
 impl FoundChannel {
-    /// The protocol of the agent of an attempt, folded from its tape; nothing if it has none.
+    /// The protocol of the agent of an attempt, folded from what was saved of it and from the rest
+    /// of its tape; nothing if it has none.
     pub fn find(folder: &Path) -> Result<Option<Self>, coven_tape::Error> {
         let Some(setup) = ChannelSetup::load(folder) else { return Ok(None) };
         let kind = setup.kind;
         let mut found = Self { reader: setup.reader(), offset: 0, kind };
-        for record in TapeReader::open(folder)?.records(0) {
+        let tape = TapeReader::open(folder)?;
+        let mut known_until = None;
+        if let Some(state) = FoundState::find(folder, &tape, kind)? {
+            found.offset = state.offset;
+            found.reader.restore(state.progress, state.slot);
+            known_until = state.mark;
+        }
+        for record in tape.records(found.offset) {
             let record = record?;
-            found.offset = found.offset.max(record.offset);
+            let known = found.offset.saturating_sub(record.offset);
+            found.offset = found.offset.max(record.end());
             match record.event {
-                TapeEvent::Output { stream, bytes } => {
-                    found.offset = record.offset + bytes.len() as u64;
-                    if stream == TapeStream::Out {
-                        found.reader.replay(ChannelDirection::Out, &bytes);
-                    }
+                TapeEvent::Output { stream: TapeStream::Out, bytes } => {
+                    let known = bytes.len().min(usize::try_from(known).unwrap_or(usize::MAX));
+                    found.reader.replay(ChannelDirection::Out, &bytes[known..]);
                 }
-                TapeEvent::Input(bytes) => found.reader.replay(ChannelDirection::In, &bytes),
+                TapeEvent::Input(bytes) if known_until.is_none() => {
+                    found.reader.replay(ChannelDirection::In, &bytes);
+                }
+                TapeEvent::Mark(note) if known_until.as_ref() == Some(&note) => known_until = None,
                 _ => {}
             }
         }
@@ -144,6 +159,11 @@ impl FoundChannel {
     /// never named one.
     pub fn conversation(&self) -> Option<(String, TokenUsage)> {
         self.reader.conversation()
+    }
+
+    /// Its outcome, if it refused to begin, for which its process was ended.
+    pub fn into_refusal(self) -> Option<JobOutcome> {
+        self.reader.failed().filter(|outcome| outcome.channel_refused.is_some())
     }
 
     /// How it ended, if its process is gone.

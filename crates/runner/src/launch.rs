@@ -86,6 +86,7 @@ pub(crate) fn plan(
         conversation,
         prompt_folder: folder,
         channel: task.channel.is_wanted(),
+        channel_refused: task.channel_refused.as_deref(),
         hooks: hooks.map(|hooks| HookTarget { url: &hooks.url, token: hooks.token.reveal() }),
     })?)
 }

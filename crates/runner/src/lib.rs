@@ -24,6 +24,7 @@ mod mark;
 mod outcome;
 mod output;
 mod redact;
+mod saved_channel;
 mod subscription;
 mod task;
 mod unwind;

@@ -46,6 +46,8 @@ pub struct AgentTask {
     pub secrets: Vec<String>,
     /// Whether a headless agent is spoken to in its own protocol, where it has one.
     pub channel: ChannelUse,
+    /// Why it is not spoken to all the same: its program refused to be.
+    pub channel_refused: Option<String>,
     /// Where an agent on a terminal is to report to, where its program can.
     pub hooks: Option<HookAddress>,
 }
@@ -88,8 +90,15 @@ impl AgentTask {
             size: GridSize::new(120, 40),
             secrets: Vec::new(),
             channel: ChannelUse::Unwanted,
+            channel_refused: None,
             hooks: None,
         }
+    }
+
+    /// Whether it is meant to be spoken to in its own protocol, as far as is known before its
+    /// program is looked at.
+    pub fn wants_channel(&self) -> bool {
+        self.channel.is_wanted() && self.channel_refused.is_none()
     }
 
     /// A headless task with nothing special about it.

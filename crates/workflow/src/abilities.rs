@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::bind::known_inputs;
 use crate::compile::adapter_names;
 use crate::expect::ExpectedOutput;
-use crate::plan::{AgentSpec, PlanStep, SourceLocation, StepAction, WorkflowPlan};
+use crate::plan::{AgentSpec, LoopContext, PlanStep, SourceLocation, StepAction, WorkflowPlan};
 use crate::scope::VariableScope;
 
 /// The code of a program that is not there.
@@ -137,7 +137,7 @@ impl AgentRequest<'_> {
         if let Some(fault) = self.file() {
             return vec![fault];
         }
-        let told = [self.mode(), self.permission(), self.channel(), self.answer()];
+        let told = [self.mode(), self.permission(), self.channel(), self.context(), self.answer()];
         let mut found: Vec<Inability> = told.into_iter().flatten().collect();
         let overridden = self.step.env.contains_key("PATH");
         if !overridden && !finds(&self.able.command) {
@@ -236,6 +236,31 @@ impl AgentRequest<'_> {
         let help = format!("remove `{field}`, or run it with `mode: interactive`");
         let told = self.told("no-channel", &[field, "adapter"], message, help);
         Some(Inability { fatal: !agent.channel, ..told })
+    }
+
+    /// A loop whose rounds are one conversation needs an agent that goes on with one. Every protocol
+    /// has a way.
+    fn context(&self) -> Option<Inability> {
+        let wanted = matches!(
+            self.step.action,
+            StepAction::AgentLoop { context: LoopContext::Continue, .. }
+        );
+        let (agent, able) = (self.agent, self.able);
+        let asks = agent.permissions == Some(PermissionLevel::Ask);
+        let speaks =
+            able.has_channel && agent.mode == AgentMode::Headless && (agent.channel || asks);
+        let is_arbiter = !self.prefix.is_empty();
+        if !wanted || is_arbiter || speaks || able.resumes.contains(&agent.mode) {
+            return None;
+        }
+        let (subject, adapter) = (self.subject(), self.adapter);
+        let message = format!("{subject}: `{adapter}` cannot continue a conversation");
+        let by_channel = able.has_channel && agent.mode == AgentMode::Headless;
+        let channel = if by_channel { ", or add `channel: true`" } else { "" };
+        let help = format!(
+            "remove `context: continue`{channel}, or take an adapter that says how (key `resume`)"
+        );
+        Some(self.told("no-resume", &["context", "adapter"], message, help))
     }
 
     fn answer(&self) -> Option<Inability> {

@@ -50,6 +50,8 @@ enum ReportInFlight {
 enum ProcessEnd {
     Good,
     Bad,
+    /// Its program refused to be spoken to in its own protocol.
+    Refused,
     Lost,
     Stopped,
     More,

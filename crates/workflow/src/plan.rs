@@ -261,6 +261,9 @@ pub enum StepAction {
         max_iterations: u32,
         /// What happens when the last round did not end it.
         on_max_iterations: OnLimit,
+        /// What a further round knows of the round before.
+        #[serde(default, skip_serializing_if = "LoopContext::is_fresh")]
+        context: LoopContext,
     },
     /// One agent for each element of an array.
     ParallelAgents {
@@ -318,6 +321,24 @@ impl StepAction {
             }
             Self::Agent { .. } | Self::AgentLoop { .. } | Self::Script { .. } => OnFailure::Fail,
         }
+    }
+}
+
+/// What the agent of a further round knows of the round before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LoopContext {
+    /// What it is told.
+    #[default]
+    Fresh,
+    /// All of it: it continues the conversation.
+    Continue,
+}
+
+impl LoopContext {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+    fn is_fresh(&self) -> bool {
+        *self == Self::Fresh
     }
 }
 

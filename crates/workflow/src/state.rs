@@ -29,8 +29,8 @@ pub(crate) use refusal::RetryTarget;
 pub(crate) use step::place;
 pub use step::{RoundVerdict, StepLanding, StepProgress, StepRun};
 pub use task::{
-    AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText, PrintedOutput,
-    RefusedQuestion, TaskPhase, TaskRun,
+    AgentConversation, AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText,
+    PrintedOutput, RefusedQuestion, TaskPhase, TaskRun,
 };
 pub(crate) use task::{asked_words, question_words};
 pub use tree::{LandingPhase, TreePhase, TreeProblem, TreeRun};

@@ -23,8 +23,8 @@ use crate::input::{
     ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec, TreeReport,
 };
 use crate::plan::{
-    AgentSpec, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript, StageTask,
-    StepAction, WorkflowPlan,
+    AgentSpec, LoopContext, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript,
+    StageTask, StepAction, WorkflowPlan,
 };
 use crate::shell::ShellCommand;
 use crate::state::{State, WorkflowRun};
@@ -102,7 +102,10 @@ pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent:
 pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> PlanStep {
     let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
     let arbiter = agent("is it good?");
-    step(name, StepAction::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations })
+    let context = LoopContext::Fresh;
+    let action =
+        StepAction::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations, context };
+    step(name, action)
 }
 
 pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
@@ -166,6 +169,11 @@ pub(crate) fn exited(code: i32) -> JobOutcome {
         reason,
         ..succeeded("some output")
     }
+}
+
+/// An agent that refused to be spoken to in its own protocol.
+pub(crate) fn refused(reason: &str) -> JobOutcome {
+    JobOutcome { channel_refused: Some(reason.to_owned()), ..exited(2) }
 }
 
 pub(crate) fn stopped() -> JobOutcome {

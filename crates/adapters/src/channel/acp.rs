@@ -23,6 +23,7 @@ mod usage;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
 use super::json_rpc::{RpcDialect, RpcMessage};
@@ -279,7 +280,10 @@ impl AcpChannel {
                 true
             }
             RpcMessage::Notification { method, .. } => method == "session/cancel",
-            RpcMessage::Result { id, .. } | RpcMessage::Error { id, .. } => out.answered(&id),
+            RpcMessage::Result { id, result } => {
+                out.answered(&id, &permission::written_answer(result))
+            }
+            RpcMessage::Error { id, .. } => out.answered(&id, &WrittenAnswer::Refused),
             RpcMessage::Other => false,
         }
     }

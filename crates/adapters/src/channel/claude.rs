@@ -18,6 +18,7 @@ use coven_model::{AwaitingKind, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::answer::WrittenAnswer;
 use super::event::{TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
@@ -34,6 +35,9 @@ use crate::transcript::json::JsonNode;
 use crate::transcript::run::TurnEnd;
 
 const QUESTION_TOOL: &str = "AskUserQuestion";
+
+/// What the model is told of a denial without a reason.
+const DENIED: &str = "The user denied this.";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ClaudeChannel {
@@ -169,8 +173,9 @@ pub(super) fn written(message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool 
             out.sent(id, subtype);
         }
         Some("control_response") => {
-            let id = RequestId::read(message.get("response").get("request_id"));
-            return id.is_some_and(|id| out.answered(&id));
+            let response = message.get("response");
+            let id = RequestId::read(response.get("request_id"));
+            return id.is_some_and(|id| out.answered(&id, &written_answer(response)));
         }
         _ => return false,
     }
@@ -233,7 +238,7 @@ fn answer(question: &ChannelQuestion, decision: &ChannelDecision) -> Result<Valu
     let mut input = question.input.clone();
     match decision {
         ChannelDecision::Deny { text } => {
-            let text = text.as_deref().unwrap_or("The user denied this.");
+            let text = text.as_deref().unwrap_or(DENIED);
             return Ok(json!({"behavior": "deny", "message": text}));
         }
         ChannelDecision::Approve if question.questions.is_empty() => {}
@@ -250,6 +255,22 @@ fn answer(question: &ChannelQuestion, decision: &ChannelDecision) -> Result<Valu
         }
     }
     Ok(json!({"behavior": "allow", "updatedInput": input}))
+}
+
+/// What was answered, from the message that was written.
+fn written_answer(response: JsonNode<'_>) -> WrittenAnswer<'_> {
+    if response.get("subtype").str() != Some("success") {
+        return WrittenAnswer::Refused;
+    }
+    let said = response.get("response");
+    let answers = said.get("updatedInput").get("answers");
+    match said.get("behavior").str() {
+        Some("allow") if answers.exists() => WrittenAnswer::Answers(answers),
+        Some("allow") => WrittenAnswer::Approved,
+        _ => {
+            WrittenAnswer::Denied { text: said.get("message").str().filter(|text| *text != DENIED) }
+        }
+    }
 }
 
 fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {

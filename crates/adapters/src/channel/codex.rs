@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ChannelPlan;
+use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
 use super::json_rpc::{RpcDialect, RpcMessage};
@@ -248,6 +249,7 @@ impl CodexChannel {
                         self.thread = short_id(params.get("threadId"));
                         out.prompted(&params.get("input").readable_text(), method);
                     }
+                    "turn/steer" => out.steered(&params.get("input").readable_text()),
                     _ => {}
                 }
                 out.sent(id, method);
@@ -257,7 +259,10 @@ impl CodexChannel {
                 self.items.initialized = true;
                 true
             }
-            RpcMessage::Result { id, .. } | RpcMessage::Error { id, .. } => out.answered(&id),
+            RpcMessage::Result { id, result } => {
+                out.answered(&id, &approval::written_answer(result))
+            }
+            RpcMessage::Error { id, .. } => out.answered(&id, &WrittenAnswer::Refused),
             RpcMessage::Notification { .. } | RpcMessage::Other => false,
         }
     }

@@ -34,7 +34,13 @@ pub enum ChannelEvent {
     /// The agent waits for an answer.
     Asks(Box<ChannelQuestion>),
     /// A question needs no answer any more.
-    Resolved { request: RequestId, by: ResolvedBy },
+    Resolved {
+        request: RequestId,
+        by: ResolvedBy,
+        /// What was answered, for people: `approved`, `denied` with the reason, what was chosen.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answer: Option<TextExcerpt>,
+    },
     Usage {
         usage: TokenUsage,
         /// Whether this is all that this process used so far. Otherwise it comes on top.

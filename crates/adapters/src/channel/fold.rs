@@ -4,6 +4,7 @@
 use coven_model::ContentDigest;
 use serde::{Deserialize, Serialize};
 
+use super::answer::WrittenAnswer;
 use super::event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
     TurnOutcome, UsageLimit,
@@ -269,7 +270,7 @@ impl<'a> ChannelSink<'a> {
     }
 
     /// An answer to this request was written.
-    pub(super) fn answered(&mut self, request: &RequestId) -> bool {
+    pub(super) fn answered(&mut self, request: &RequestId, answer: &WrittenAnswer<'_>) -> bool {
         let fold = &mut *self.fold;
         // An agent may use one id for two requests; one answer is all that the id gets.
         let pending = fold.refused.len();
@@ -278,9 +279,10 @@ impl<'a> ChannelSink<'a> {
         let Some(at) = fold.open.iter().position(|open| open.question.request == *request) else {
             return refused;
         };
-        fold.open.remove(at);
+        let question = fold.open.remove(at).question;
+        let answer = Some(TextExcerpt::of(&answer.words(&question), TEXT_LIMIT));
         let (request, by) = (request.clone(), ResolvedBy::Answer);
-        (self.emit)(ChannelEvent::Resolved { request, by });
+        (self.emit)(ChannelEvent::Resolved { request, by, answer });
         true
     }
 
@@ -294,7 +296,7 @@ impl<'a> ChannelSink<'a> {
         self.fold.open = open;
         for open in over {
             let (request, by) = (open.question.request, ResolvedBy::Agent);
-            (self.emit)(ChannelEvent::Resolved { request, by });
+            (self.emit)(ChannelEvent::Resolved { request, by, answer: None });
         }
     }
 
@@ -376,6 +378,12 @@ impl<'a> ChannelSink<'a> {
         self.fold.hello = StepProgress::Done;
         self.fold.session = StepProgress::Done;
         self.working(message);
+    }
+
+    /// Something was said to the agent within its turn.
+    pub(super) fn steered(&mut self, text: &str) {
+        let item = TranscriptItem::Prompt { text: TextExcerpt::of(text, TEXT_LIMIT) };
+        (self.emit)(ChannelEvent::Item { item });
     }
 
     fn set_phase(&mut self, phase: ChannelPhase, message: &str, request: Option<RequestId>) {

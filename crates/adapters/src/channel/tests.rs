@@ -1,6 +1,7 @@
 //! The codecs against what the real CLIs said, and against what no CLI should say.
 
 mod announced;
+mod answers;
 mod bad_input;
 mod damaged;
 mod exchange;

@@ -23,8 +23,21 @@ impl Config {
             modes: modes.collect(),
             reads_answers: self.answer.is_some(),
             has_channel: self.channel.is_some(),
+            resumes: self.modes_that_resume().collect(),
             faults: BTreeMap::new(),
         }
+    }
+
+    /// The modes in which an earlier conversation can be named: in the arguments, or in a protocol
+    /// that is always spoken.
+    fn modes_that_resume(&self) -> impl Iterator<Item = AgentMode> {
+        let of_all = self.resume.as_ref().map(|resume| &resume.args);
+        [AgentMode::Interactive, AgentMode::Headless].into_iter().filter(move |mode| {
+            let settings = self.modes.get(*mode);
+            let args = settings.and_then(|settings| settings.resume.as_ref()).or(of_all);
+            let in_args = settings.is_some() && args.is_some_and(|args| !args.is_empty());
+            in_args || self.speaks(*mode, None, false)
+        })
     }
 
     /// Whether a level is granted in the program's own protocol, where a step of that level speaks

@@ -38,6 +38,7 @@ const HEADLESS: LaunchRequest<'static> = LaunchRequest {
     conversation: LaunchConversation::New,
     prompt_folder: None,
     channel: false,
+    channel_refused: None,
     hooks: None,
 };
 

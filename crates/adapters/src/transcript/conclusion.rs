@@ -53,6 +53,7 @@ impl RunConclusion {
             touched: Vec::new(),
             stderr: None,
             retry: self.retry,
+            channel_refused: None,
         }
     }
 }

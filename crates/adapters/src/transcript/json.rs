@@ -1,5 +1,6 @@
 //! Reading JSON that may be anything: with bounded memory, and without ever insisting on a shape.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -139,14 +140,19 @@ impl<'a> JsonNode<'a> {
     /// What a person would read here: a text as it is, the texts of a list of parts one after the
     /// other, anything else as JSON.
     pub(crate) fn readable_text(self) -> String {
+        self.readable().into_owned()
+    }
+
+    /// The same, borrowed where it stands there as it is.
+    pub(crate) fn readable(self) -> Cow<'a, str> {
         match self.0 {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
+            None | Some(Value::Null) => Cow::Borrowed(""),
+            Some(Value::String(text)) => Cow::Borrowed(text),
             Some(Value::Array(parts)) if parts.iter().all(|part| part["text"].is_string()) => {
                 let texts = parts.iter().filter_map(|part| part["text"].as_str());
-                texts.collect::<Vec<_>>().join("\n")
+                texts.collect::<Vec<_>>().join("\n").into()
             }
-            Some(value) => value.to_string(),
+            Some(value) => value.to_string().into(),
         }
     }
 }

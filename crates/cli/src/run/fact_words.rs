@@ -222,7 +222,13 @@ fn task_started(started: &TaskStarted) -> String {
         JobWork::Agent(agent) => (agent.adapter.as_str(), agent.prompt.as_deref()),
         JobWork::Shell(shell) => ("shell", Some(shell.text.as_str())),
     };
-    format!("{}: started ({agent}{again}){}", id.task, reason(told.unwrap_or_default()))
+    let context = match &spec.work {
+        JobWork::Agent(agent) => agent.context.as_ref(),
+        JobWork::Shell(_) => None,
+    };
+    let context = context.map(|context| format!(", {}", short(&context.to_string())));
+    let (task, context) = (&id.task, context.unwrap_or_default());
+    format!("{task}: started ({agent}{again}{context}){}", reason(told.unwrap_or_default()))
 }
 
 fn timer_words(timer: &JobTimer, due: &str) -> String {

@@ -4,12 +4,14 @@
 use std::os::unix::fs::PermissionsExt;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
-use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
+use coven_model::{
+    InterventionChoice, InterventionKind, SessionId, TaskId, TaskStatus, WorkflowStatus,
+};
 use serde_json::{Value, json};
 
 use coven_orchestrator::Orchestrator;
 
-use crate::support::{Base, decide, end, fact, intervention, nothing_left, program};
+use crate::support::{Base, decide, end, fact, intervention, nothing_left, program, until};
 
 /// Opens a folder whose user has an adapter with a channel: the demo agent by ACP.
 async fn open(base: &Base) -> Orchestrator {
@@ -135,6 +137,34 @@ async fn a_question_that_is_open_when_the_daemon_goes_is_answered_by_the_next_on
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_after_a_long_conversation_is_answered_from_what_was_saved_of_it() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let text = asking("flood 5000000; approve echo once >> log.txt; say done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    let folder = base.attempt(&id, "work", 1);
+    let saved = |name: &str| {
+        let file = std::fs::read(folder.join(name)).ok()?;
+        let header = serde_json::from_slice::<Value>(file.split(|byte| *byte == b'\n').next()?);
+        header.ok()?["offset"].as_u64()
+    };
+    // Once after four megabytes, and once when it asks.
+    let newest =
+        || ["channel-a.snap", "channel-b.snap"].iter().filter_map(|name| saved(name)).max();
+    until("its state is saved", || newest().is_some_and(|offset| offset > 5_000_000)).await;
+    orchestrator.close().await;
+    drop((events, orchestrator));
+    let orchestrator = open(&base).await;
+    decide(&orchestrator, &asked, InterventionChoice::Approve).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(std::fs::read_to_string(base.path().join("log.txt")).unwrap(), "once\n");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_without_a_terminal_is_told_its_inputs_one_after_another() {
     let base = Base::new();
     let orchestrator = open(&base).await;
@@ -182,18 +212,23 @@ async fn an_agent_whose_turn_fails_fails_its_step_with_its_words() {
     nothing_left(&id, &view);
 }
 
-/// Opens a folder whose agent is older than the first version that has a channel.
-async fn open_old(base: &Base) -> Orchestrator {
-    let script = base.path().join("old-talker");
+/// Opens a folder whose agent is a script: `begin` runs before it becomes the demo agent.
+async fn open_script(base: &Base, begin: &str, change: impl FnOnce(&mut Value)) -> Orchestrator {
+    let script = base.path().join("other-talker");
     let agent = program();
-    let text = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && echo 1.2.3 && exit\nexec {} \"$@\"\n",
-        agent.display()
-    );
+    let text = format!("#!/bin/sh\n{begin}\nexec {} \"$@\"\n", agent.display());
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     open_changed(base, |config| {
         config["command"] = script.display().to_string().into();
+        change(config);
+    })
+    .await
+}
+
+/// Opens a folder whose agent is older than the first version that has a channel.
+async fn open_old(base: &Base) -> Orchestrator {
+    open_script(base, "[ \"$1\" = --version ] && echo 1.2.3 && exit", |config| {
         config["versionArgs"] = json!(["--version"]);
         config["channel"]["since"] = "2.0.0".into();
     })
@@ -329,7 +364,7 @@ async fn an_agent_that_was_interrupted_is_brought_to_a_person() {
     let id = orchestrator.execute_workflow(base.definition(&asking("go"))).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     intervention(&mut events).await;
-    let task = coven_model::TaskId::new("work").unwrap();
+    let task = TaskId::new("work").unwrap();
     orchestrator.interrupt(&id, &task).await.unwrap();
     let ended = intervention(&mut events).await;
     assert_eq!(ended.kind, InterventionKind::EndedTurn);
@@ -337,5 +372,156 @@ async fn an_agent_that_was_interrupted_is_brought_to_a_person() {
     decide(&orchestrator, &ended, InterventionChoice::Complete).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    nothing_left(&id, &view);
+}
+
+/// A program that answers the first message with an error, and waits to be ended.
+const REFUSES: &str = r#"case "$*" in *--acp*)
+  read -r line
+  echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"there is no method initialize"}}'
+  while read -r line; do :; done; exit;; esac"#;
+
+/// A program that has never heard of its protocol.
+const UNAWARE: &str = r#"case "$*" in *--acp*) echo "unknown option --acp" >&2; exit 2;; esac"#;
+
+/// How many attempts its task has had.
+fn attempts(orchestrator: &Orchestrator, id: &SessionId) -> u32 {
+    let snapshot = orchestrator.controller(id).unwrap().snapshot();
+    let run = snapshot.state().run().unwrap();
+    run.task(&TaskId::new("work").unwrap()).unwrap().attempt
+}
+
+/// A refused agent is started once more without its protocol. Returns what is told about that.
+async fn started_the_older_way(begin: &str) -> String {
+    let base = Base::new();
+    let orchestrator = open_script(&base, begin, |_| {}).await;
+    let text = asking("approve echo never >> log.txt; say done");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let refused = fact(&mut events, "the end of the refused attempt", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.clone()),
+        _ => None,
+    });
+    let refused = refused.await;
+    let reason = refused.outcome.channel_refused.clone().unwrap();
+    assert_eq!((refused.job.attempt, refused.status), (1, TaskStatus::Pending));
+    let told = fact(&mut events, "why it is not spoken to", |event| match event {
+        SessionEvent::TaskChannel { job, channel, fallback } => {
+            Some((job.attempt, channel.clone(), fallback.clone()))
+        }
+        _ => None,
+    });
+    assert_eq!(told.await, (2, "acp".to_owned(), Some(reason.clone())));
+    let view = end(&orchestrator, &id).await;
+    // What it would have asked about is not done, and the demo agent says that it could not.
+    assert!(!base.path().join("log.txt").exists());
+    assert_eq!(attempts(&orchestrator, &id), 2, "{:#?}", view.errors);
+    assert!(view.history.iter().any(|entry| entry.text.contains(&reason)), "{:#?}", view.history);
+    nothing_left(&id, &view);
+    reason
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_refuses_its_protocol_is_started_without_it_and_says_so() {
+    let reason = started_the_older_way(REFUSES).await;
+    assert!(reason.contains("there is no method initialize"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_does_not_know_its_protocol_is_started_without_it_and_says_so() {
+    let reason = started_the_older_way(UNAWARE).await;
+    assert!(reason.contains("code 2") && reason.contains("unknown option --acp"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_refuses_its_protocol_is_not_started_where_it_has_inputs() {
+    let base = Base::new();
+    let orchestrator = open_script(&base, REFUSES, |_| {}).await;
+    let work = json!({
+        "id": "work", "adapter": "talker", "executionMode": "headless", "permissions": "all",
+        "prompt": "disobey echo one >> log.txt", "pendingInputs": ["disobey echo two >> log.txt"],
+    });
+    let text = json!({"id": "told", "stages": [{"id": "s", "tasks": [work]}]}).to_string();
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let ended = fact(&mut events, "its end", |event| match event {
+        SessionEvent::TaskEnded(ended) => Some(ended.clone()),
+        _ => None,
+    });
+    let ended = ended.await;
+    assert_eq!(ended.status, TaskStatus::Error);
+    assert!(ended.outcome.reason.contains("refused to be spoken to by acp"), "{ended:?}");
+    assert!(!base.path().join("log.txt").exists());
+    orchestrator.cancel(&id, "a test", "it is over").await.unwrap();
+    end(&orchestrator, &id).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_refused_while_nothing_followed_it_is_started_the_older_way_all_the_same() {
+    let base = Base::new();
+    // It refuses when it is told to, which is after the orchestrator is gone.
+    let (asked, go) = (base.path().join("asked"), base.path().join("go"));
+    for fifo in [&asked, &go] {
+        assert!(std::process::Command::new("mkfifo").arg(fifo).status().unwrap().success());
+    }
+    let begin = format!(
+        "case \"$*\" in *--acp*) read -r line; echo asked > {}; read -r line < {}\n\
+         echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{{\"code\":-32601,\"message\":\"no\"}}}}'\n\
+         exit 0;; esac",
+        asked.display(),
+        go.display()
+    );
+    let orchestrator = open_script(&base, &begin, |_| {}).await;
+    let id = orchestrator.execute_workflow(base.definition(&asking("say done"))).await.unwrap();
+    let waited = tokio::task::spawn_blocking(move || std::fs::read_to_string(asked).unwrap());
+    assert_eq!(waited.await.unwrap(), "asked\n");
+    orchestrator.close().await;
+    drop(orchestrator);
+    tokio::task::spawn_blocking(move || std::fs::write(go, "go\n").unwrap()).await.unwrap();
+    let orchestrator = open_script(&base, &begin, |_| {}).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert!(view.variables["said"].as_str().unwrap().contains("done"), "{:?}", view.variables);
+    assert_eq!(attempts(&orchestrator, &id), 2);
+    nothing_left(&id, &view);
+}
+
+/// Two rounds of an agent that are meant to be one conversation.
+fn rounds(base: &Base, permissions: &str) -> String {
+    let verdict = r#"json {"verdict": "actionable", "reason": "never good enough"}"#;
+    std::fs::write(base.path().join("verdict.txt"), verdict).unwrap();
+    format!(
+        "name: rounds\ndescription: Two rounds.\nsteps:\n  - {{name: work, type: agent-loop, \
+         adapter: talker, mode: headless, permissions: {permissions}, prompt: \"round \
+         ${{iteration}}\", arbiter: {{prompt: Good?, extra_args: [--script, verdict.txt]}}, \
+         max_iterations: 2, on_max_iterations: proceed, context: continue, output: said}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_continues_the_conversation_of_the_round_before_by_a_message() {
+    let base = Base::new();
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&rounds(&base, "ask"))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let said = view.variables["said"].as_str().unwrap();
+    assert!(said.contains("Before that you said: \"round 1\""), "{said}");
+    nothing_left(&id, &view);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_begins_afresh_and_says_so_where_no_conversation_was_named() {
+    let base = Base::new();
+    // The plain text of its output names none.
+    let resume = json!({"args": ["--resume", "${agentSession}"]});
+    let orchestrator = open_changed(&base, |config| config["resume"] = resume).await;
+    let id = orchestrator.execute_workflow(base.definition(&rounds(&base, "all"))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let said = view.variables["said"].as_str().unwrap();
+    assert!(said.contains("round 2") && !said.contains("Before"), "{said}");
+    let why = "it begins afresh: work.r1 named no conversation that could be continued";
+    assert!(view.history.iter().any(|entry| entry.text == why), "{:#?}", view.history);
     nothing_left(&id, &view);
 }

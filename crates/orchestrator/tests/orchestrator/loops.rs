@@ -28,6 +28,29 @@ steps:
     )
 }
 
+/// Two rounds of the demo agent, in one conversation.
+fn in_one_conversation(base: &Base) -> String {
+    let text = endless(base, "proceed")
+        .replace("disobey echo ${iteration} >> log.txt; say round", "round");
+    text.replace("max_iterations: 2", "max_iterations: 2\n    context: continue")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_that_continues_the_conversation_knows_of_the_round_before() {
+    let base = Base::new();
+    let orchestrator = base.open().await;
+    let new = base.definition(&in_one_conversation(&base));
+    let id = orchestrator.execute_workflow(new).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let polished = view.variables["polished"].as_str().unwrap();
+    assert!(polished.contains("You said: \"round 2\""), "{polished}");
+    assert!(polished.contains("Before that you said: \"round 1\""), "{polished}");
+    let continues = "it continues the conversation of the round before";
+    assert_eq!(view.history.iter().filter(|entry| entry.text == continues).count(), 1);
+    nothing_left(&id, &view);
+}
+
 fn log(base: &Base) -> String {
     std::fs::read_to_string(base.path().join("log.txt")).unwrap()
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use coven_adapters::channel::{
-    ChannelCodec, ChannelDirection, ChannelEvent, ChannelOrder, ChannelPhase, ChannelPlan,
-    ChannelQuestion, ResolvedBy, TurnEnding, TurnOutcome,
+    ChannelCodec, ChannelDirection, ChannelEvent, ChannelKind, ChannelOrder, ChannelPhase,
+    ChannelPlan, ChannelQuestion, ResolvedBy, TurnEnding, TurnOutcome,
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
@@ -13,9 +13,12 @@ use coven_model::{
     VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
+use coven_runtime::hold::SNAP_EVERY;
+use serde::{Deserialize, Serialize};
 
 use super::handle::{AnswerReply, DeliveryReply};
-use super::reader::AgentReader;
+use super::reader::{AgentReader, UnsavedOutput};
+use super::terminal::SNAP_AFTER_REST;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{AnswerAction, AnswerError, GivenAnswer};
 use crate::channel::{asked, decision};
@@ -23,6 +26,7 @@ use crate::delivery::{DeliveryError, Message, answers};
 use crate::event::{RunnerEvent, ShownState};
 use crate::mark;
 use crate::outcome::OutcomeCause;
+use crate::saved_channel::{SavedChannel, SavedSlot};
 use crate::task::OkCodes;
 
 /// How long an agent may take to agree to a conversation before a person hears of it.
@@ -50,16 +54,54 @@ pub(crate) struct ChannelReader {
     /// How its last turn ended.
     last: Option<TurnOutcome>,
     /// Why it cannot go on.
-    failure: Option<String>,
+    failure: Option<ChannelFailure>,
+    /// Whether the program has done more than to print what says nothing.
+    has_acted: bool,
+    /// Whether it goes on with a conversation. Its program has spoken the protocol before.
+    resumes: bool,
     /// The end of what it printed on standard error.
     complaint: String,
     /// Since when it has closed its output without ending.
     closed: Option<Duration>,
     is_late: bool,
+    /// What was said since its state was last saved, and where it is saved next.
+    unsaved: UnsavedOutput,
+    slot: SavedSlot,
+}
+
+/// What is folded of a conversation, and all of it that is on the disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChannelProgress {
+    codec: ChannelCodec,
+    last: Option<TurnOutcome>,
+    failure: Option<ChannelFailure>,
+    has_acted: bool,
+}
+
+/// Why an agent cannot go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ChannelFailure {
+    reason: String,
+    /// Whether its program refused the protocol.
+    is_refusal: bool,
+}
+
+impl ChannelFailure {
+    fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_refusal: false }
+    }
+}
+
+impl ChannelProgress {
+    pub(crate) fn kind(&self) -> ChannelKind {
+        self.codec.kind()
+    }
 }
 
 impl ChannelReader {
-    pub(crate) fn new(codec: ChannelCodec, plan: ChannelPlan) -> Self {
+    pub(crate) fn new(codec: ChannelCodec, plan: ChannelPlan, resumes: bool) -> Self {
         Self {
             codec,
             plan,
@@ -68,10 +110,30 @@ impl ChannelReader {
             steered: None,
             last: None,
             failure: None,
+            has_acted: false,
+            resumes,
             complaint: String::new(),
             closed: None,
             is_late: false,
+            unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
+            slot: SavedSlot::default(),
         }
+    }
+
+    pub(crate) fn progress(&self) -> ChannelProgress {
+        ChannelProgress {
+            codec: self.codec.clone(),
+            last: self.last.clone(),
+            failure: self.failure.clone(),
+            has_acted: self.has_acted,
+        }
+    }
+
+    /// Goes on from what was folded before.
+    pub(crate) fn restore(&mut self, progress: ChannelProgress, slot: SavedSlot) {
+        let ChannelProgress { codec, last, failure, has_acted } = progress;
+        (self.codec, self.last, self.failure) = (codec, last, failure);
+        (self.has_acted, self.slot) = (has_acted, slot.other());
     }
 
     /// Takes in what was said before this process followed the agent. Nothing of it is told.
@@ -89,6 +151,7 @@ impl ChannelReader {
     fn feed(&mut self, direction: ChannelDirection, bytes: &[u8]) -> Vec<ChannelEvent> {
         let mut events = Vec::new();
         self.codec.feed(direction, bytes, &mut |event| events.push(event));
+        self.has_acted |= events.iter().any(is_act);
         events
     }
 
@@ -99,15 +162,47 @@ impl ChannelReader {
             return;
         }
         let kind = self.codec.kind();
-        self.failure = Some(format!(
+        let is_refusal = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
+        let reason = format!(
             "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version that \
              changed the protocol needs an adapter that says so"
-        ));
+        );
+        self.failure = Some(ChannelFailure { reason, is_refusal });
+    }
+
+    /// Whether nothing is lost when the program is started in another way: it has done nothing, and
+    /// no conversation is to be gone on with.
+    fn may_be_refused(&self) -> bool {
+        !self.resumes && !self.has_acted
+    }
+
+    /// Why a program that has ended by itself never agreed to be spoken to, if that is so: it does
+    /// not know the arguments of its protocol.
+    fn left_at_start(&self, ending: &ProcessEnding) -> Option<String> {
+        let is_exit = matches!(ending, ProcessEnding::Exited { .. });
+        let is_starting = self.codec.state().phase == ChannelPhase::Starting;
+        if !is_exit || !is_starting || self.failure.is_some() || !self.may_be_refused() {
+            return None;
+        }
+        let words = last_line(&self.complaint).map(|line| format!(": {line}")).unwrap_or_default();
+        Some(format!("{ending} before it agreed to be spoken to by {}{words}", self.codec.kind()))
+    }
+
+    /// The outcome of an agent that cannot go on, whose process is ended for that.
+    pub(crate) fn failed(&self) -> Option<JobOutcome> {
+        let failure = self.failure.clone()?;
+        Some(JobOutcome {
+            agent_session: self.codec.session().map(str::to_owned),
+            output: self.answer(),
+            usage: self.codec.usage(),
+            channel_refused: failure.is_refusal.then(|| failure.reason.clone()),
+            ..JobOutcome::new(false, ProcessEnding::Stopped, failure.reason)
+        })
     }
 
     fn ended_turn(&mut self, outcome: TurnOutcome) {
         if let TurnEnding::Failed { error } = &outcome.ending {
-            self.failure = Some(error.clone());
+            self.failure = Some(ChannelFailure::new(error));
         }
         self.last = Some(outcome);
     }
@@ -173,8 +268,13 @@ impl ChannelReader {
         let accepted = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
         let completed = self.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
         let good = accepted && completed && self.failure.is_none();
+        if let Some(reason) = self.left_at_start(&ending) {
+            self.failure = Some(ChannelFailure { reason, is_refusal: true });
+        }
+        let refusal = self.failure.as_ref().filter(|failure| failure.is_refusal);
+        let channel_refused = refusal.map(|refusal| refusal.reason.clone());
         let reason = match (self.failure, last_line(&self.complaint)) {
-            (Some(failure), _) => failure,
+            (Some(failure), _) => failure.reason,
             (None, _) if good => ending.to_string(),
             (None, Some(line)) => format!("{ending} before its turn was over: {line}"),
             (None, None) => format!("{ending} before its turn was over"),
@@ -184,8 +284,20 @@ impl ChannelReader {
             output,
             agent_session: session,
             usage,
+            channel_refused,
             ..JobOutcome::new(good, ending, reason)
         }
+    }
+}
+
+/// Whether an event shows that an agent works.
+fn is_act(event: &ChannelEvent) -> bool {
+    match event {
+        ChannelEvent::Working | ChannelEvent::Asks(_) => true,
+        ChannelEvent::Item { item } => {
+            matches!(item, TranscriptItem::ToolCall { .. } | TranscriptItem::Diff { .. })
+        }
+        _ => false,
     }
 }
 
@@ -201,8 +313,40 @@ impl RunnerActor {
             return channel.complain(bytes);
         }
         let events = channel.feed(ChannelDirection::Out, bytes);
+        self.note_unsaved(bytes.len());
         self.heard(events);
         self.speak();
+    }
+
+    fn note_unsaved(&mut self, bytes: usize) {
+        let now = self.now();
+        if let AgentReader::Channel(channel) = &mut self.reader {
+            channel.unsaved.bytes += bytes as u64;
+            channel.unsaved.last = now;
+        }
+    }
+
+    /// Saves what is folded of the conversation, at rest or every few megabytes: long before a part
+    /// of the tape that has it is dropped.
+    pub(super) fn save_channel(&mut self) {
+        let (now, offset) = (self.now(), self.output.offset());
+        let (Some(folder), AgentReader::Channel(channel)) = (&self.folder, &mut self.reader) else {
+            return;
+        };
+        let UnsavedOutput { bytes, last } = channel.unsaved;
+        let is_due = bytes >= SNAP_EVERY || (bytes > 0 && now >= last + SNAP_AFTER_REST);
+        // The mark has to be behind all input that the state knows of.
+        if !is_due || !self.input.is_written() {
+            return;
+        }
+        channel.unsaved = UnsavedOutput { bytes: 0, last: now };
+        // What could not be saved is folded from the tape instead.
+        if let Ok(saved) = SavedChannel::of(&channel.progress(), offset)
+            && self.pane.mark(saved.mark()).is_ok()
+            && saved.save(folder, channel.slot).is_ok()
+        {
+            channel.slot = channel.slot.other();
+        }
     }
 
     /// Tells what was said, in either direction.
@@ -232,7 +376,7 @@ impl RunnerActor {
                     self.report_channel();
                     self.tell_request();
                 }
-                ChannelEvent::Resolved { request, by } => {
+                ChannelEvent::Resolved { request, by, .. } => {
                     let told = channel.told.take_if(|told| told.request == request);
                     self.report_channel();
                     if let Some(told) = told {
@@ -356,19 +500,16 @@ impl RunnerActor {
         self.flush();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let events = channel.feed(ChannelDirection::In, bytes);
+        self.note_unsaved(bytes.len());
         self.heard(events);
     }
 
     /// Ends an agent that cannot go on: its turn failed, or it refused the conversation.
     fn end_failed(&mut self) {
         let AgentReader::Channel(channel) = &self.reader else { return };
-        let Some(failure) = channel.failure.clone() else { return };
-        let outcome = JobOutcome {
-            agent_session: self.session.clone(),
-            output: channel.answer(),
-            usage: channel.codec.usage(),
-            ..JobOutcome::new(false, ProcessEnding::Stopped, failure)
-        };
+        let Some(outcome) = channel.failed() else { return };
+        let session = outcome.agent_session.or_else(|| self.session.clone());
+        let outcome = JobOutcome { agent_session: session, ..outcome };
         self.stop(OutcomeCause::Completed(Box::new(outcome)));
     }
 
@@ -467,7 +608,8 @@ impl RunnerActor {
         } else if reading == OutputReading::Ended && self.pane.is_alive() {
             let since = *channel.closed.get_or_insert(now);
             if now >= since + CLOSED_TIMEOUT && channel.failure.is_none() {
-                channel.failure = Some("the agent closed its output and did not end".to_owned());
+                let reason = "the agent closed its output and did not end";
+                channel.failure = Some(ChannelFailure::new(reason));
                 self.end_failed();
             }
         }
@@ -479,6 +621,9 @@ impl RunnerActor {
         let start = (is_starting && !channel.is_late).then_some(START_TIMEOUT);
         let closed = channel.closed.map(|since| since + CLOSED_TIMEOUT);
         let closed = closed.filter(|_| channel.failure.is_none());
-        [start, closed].into_iter().flatten().min()
+        let can_save = self.folder.is_some() && self.input.is_written();
+        let save =
+            (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
+        [start, closed, save].into_iter().flatten().min()
     }
 }

@@ -22,7 +22,7 @@ use crate::delivery::DeliveryError;
 use crate::event::{RunnerEvent, ScreenQuestion, ShownState};
 
 /// How long the screen must rest before it is saved.
-const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
+pub(super) const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 
 /// How long an agent that lost a part of its output has another size: long enough to be noticed.
 const REPAINT_TIME: Duration = Duration::from_millis(300);

@@ -46,6 +46,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "arbiter",
             "max_iterations",
             "on_max_iterations",
+            "context",
             "land",
             "on_conflict",
             "commit",

@@ -133,6 +133,7 @@ fn action(
                 agent,
                 max_iterations: step.max_iterations.unwrap_or(DEFAULT_ITERATIONS),
                 on_max_iterations: step.on_max_iterations.unwrap_or_default(),
+                context: step.context.unwrap_or_default(),
             }
         }
         StepType::ParallelAgents => StepAction::ParallelAgents {

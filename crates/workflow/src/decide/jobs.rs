@@ -198,7 +198,10 @@ fn judged(
         TaskStatus::Done
     } else if stopping {
         TaskStatus::Cancelled
-    } else if (task.attempt < task.limit && !unwanted) || is_retried_loss(step, task, &outcome) {
+    } else if (task.attempt < task.limit && !unwanted)
+        || is_retried_loss(step, task, &outcome)
+        || task.refusal(&outcome).is_some()
+    {
         TaskStatus::Pending
     } else {
         TaskStatus::Error
@@ -226,6 +229,8 @@ fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
 /// Whether a lost job is started again because its step says so.
 fn is_retried_loss(step: &PlanStep, task: &TaskRun, outcome: &JobOutcome) -> bool {
     let most = step.retry.attempts.max(1).saturating_add(MAX_LOST_RETRIES);
+    // An attempt whose program refused to be spoken to is none of these.
+    let most = most.saturating_add(u32::from(task.without_channel.is_some()));
     outcome.ending == ProcessEnding::Lost
         && on_lost(step, task.role) == Some(OnLost::Retry)
         && task.attempt < most

@@ -7,13 +7,13 @@ use std::time::Duration;
 use coven_model::event::{AttemptPlace, SessionEvent, TaskRole, TaskStarted};
 use coven_model::{
     AgentMode, AgentWork, AttemptId, ConfineMode, ExitCodes, JobId, JobSpec, JobWork,
-    PermissionLevel, SandboxMode, ShellWork, TaskId, TerminalSize,
+    PermissionLevel, RoundContext, SandboxMode, ShellWork, TaskId, TerminalSize,
 };
 use serde_json::{Value, json};
 
 use super::DecisionDraft;
-use crate::plan::{AgentSpec, PlanStep, ShellScript, StepAction};
-use crate::state::{Local, StepRun, TaskVariables, WorkflowRun, place};
+use crate::plan::{AgentSpec, LoopContext, PlanStep, ShellScript, StepAction};
+use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, WorkflowRun, place};
 use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
@@ -154,6 +154,8 @@ impl TaskVariables<'_> {
             keep_alive: agent.keep_alive,
             channel: agent.mode == AgentMode::Headless
                 && (agent.channel || !agent.pending_inputs.is_empty()),
+            without_channel: None,
+            context: None,
         };
         Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
@@ -210,6 +212,11 @@ fn started(
         work.prompt = Some(prompt);
         given.inputs.clear();
     }
+    if let JobWork::Agent(work) = &mut given.work {
+        let known = before.or_else(|| round_before(state, role));
+        work.without_channel = known.and_then(|task| task.without_channel.clone());
+        work.context = round_context(step, state, role);
+    }
     let spec = JobSpec {
         job: JobId {
             session: run.session().clone(),
@@ -231,6 +238,30 @@ fn started(
     };
     let at = coven_model::Timestamp::default();
     Ok(TaskStarted { spec, role, limit, inputs: given.inputs, place: AttemptPlace::Jobs, at })
+}
+
+fn round_before(state: &StepRun, role: TaskRole) -> Option<&TaskRun> {
+    match role {
+        TaskRole::Round(round) if round > 1 => state.task(place(TaskRole::Round(round - 1))),
+        _ => None,
+    }
+}
+
+/// What a further round has of the round before, where its step wants that.
+fn round_context(step: &PlanStep, state: &StepRun, role: TaskRole) -> Option<RoundContext> {
+    let StepAction::AgentLoop { context: LoopContext::Continue, .. } = step.action else {
+        return None;
+    };
+    let before = round_before(state, role)?;
+    Some(match &before.conversation {
+        Some(AgentConversation { id, used }) => {
+            RoundContext::Continue { conversation: id.clone(), used: *used }
+        }
+        None => {
+            let reason = format!("{} named no conversation that could be continued", before.id);
+            RoundContext::Fresh { reason }
+        }
+    })
 }
 
 fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {

@@ -5,6 +5,7 @@ mod always;
 mod many;
 mod messages;
 mod people;
+mod refused;
 mod rounds;
 mod single;
 mod trees;

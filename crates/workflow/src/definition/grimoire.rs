@@ -11,7 +11,9 @@ use serde_json::Value;
 use super::{
     OnLostName, confine, domain, exit_codes, expect, for_each, kebab, sandbox, shell, size, trigger,
 };
-use crate::plan::{InputType, Isolation, LandMode, OnConflict, OnFailure, OnLimit, OnLost};
+use crate::plan::{
+    InputType, Isolation, LandMode, LoopContext, OnConflict, OnFailure, OnLimit, OnLost,
+};
 
 /// A grimoire: a workflow of named steps that run one after another.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -253,6 +255,11 @@ pub struct StepDefinition {
     #[schemars(with = "OnLimitName")]
     #[serde(default)]
     pub on_max_iterations: Option<OnLimit>,
+    /// What each further round begins with: `fresh` (the default) is a new conversation, `continue`
+    /// the conversation of the round before. For `agent-loop`.
+    #[schemars(with = "LoopContextName")]
+    #[serde(default)]
+    pub context: Option<LoopContext>,
     /// The command. For scripts and gates.
     pub command: Option<String>,
     /// The shell for the command: `bash`, `sh` or `zsh`, or a program with arguments.
@@ -303,6 +310,16 @@ enum OnLimitName {
     Block,
     Proceed,
     Fail,
+}
+
+/// What a round of a loop may begin with.
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum LoopContextName {
+    Fresh,
+    Continue,
 }
 
 /// How often a failed attempt is repeated: a map such as `{attempts: 3, delay: 10s}`.

@@ -87,6 +87,11 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             attempt: *attempt,
             place: started.place,
             limit: started.limit,
+            without_channel: match &started.spec.work {
+                JobWork::Agent(agent) => agent.without_channel.clone(),
+                JobWork::Shell(_) => None,
+            },
+            conversation: None,
             phase,
             error: None,
             excerpt: String::new(),
@@ -126,8 +131,17 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
         super::tree::leave(run, &spec, ended.status == TaskStatus::Done);
     }
     change_task(run, &ended.job, |task| {
+        let refusal = task.refusal(outcome).filter(|_| ended.status == TaskStatus::Pending);
+        let is_refused = refusal.is_some();
+        if let Some(reason) = refusal {
+            task.without_channel = Some(reason.to_owned());
+            // It was told nothing, so it does not count as one of its attempts.
+            task.limit = task.limit.saturating_add(1);
+        }
         let used = task.live().map(|live| live.usage).unwrap_or_default();
-        task.usage = task.usage.plus(final_usage(outcome, used));
+        let used = final_usage(outcome, used);
+        task.usage = task.usage.plus(used);
+        task.conversation = task.conversation_of(outcome, used);
         let is_command =
             task.live().is_some_and(|live| matches!(live.spec.work, JobWork::Shell(_)));
         task.ended_at = Some(ended.at);
@@ -140,7 +154,7 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
             }
             TaskStatus::Cancelled => TaskPhase::Cancelled,
             TaskStatus::Pending | TaskStatus::Running | TaskStatus::WaitingForUser => {
-                TaskPhase::Ready { at_once: false }
+                TaskPhase::Ready { at_once: is_refused }
             }
         };
         task.omitted = outcome.omitted;

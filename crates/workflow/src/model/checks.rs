@@ -15,7 +15,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 16] = [
+const INVARIANTS: [(&str, Holds); 17] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -48,13 +48,16 @@ const INVARIANTS: [(&str, Holds); 16] = [
     ("a tree is made from all that was done before it", |_, world| {
         !world.trees.has(TreeFault::Stale)
     }),
+    ("a refusal starts a task again once, and costs no attempt", |_, world| {
+        world.counts_refusals_once()
+    }),
     ("everything can end", |walk, world| {
         walk.broken != DisabledParts::default() || world.can_end()
     }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const REACHABLE_STATES: [(&str, Holds); 7] = [
+const REACHABLE_STATES: [(&str, Holds); 8] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
@@ -67,6 +70,10 @@ const REACHABLE_STATES: [(&str, Holds); 7] = [
     }),
     ("a process lives while its run is being stopped", |_, world| {
         matches!(world.run().phase, RunPhase::Stopping { .. }) && world.alive().next().is_some()
+    }),
+    ("a refused agent uses up all of its attempts without its protocol", |_, world| {
+        let failed = world.run().status() == WorkflowStatus::Failed;
+        failed && !world.refused.is_empty() && world.processes.keys().any(|job| job.attempt == 3)
     }),
     ("an agent is left alive on purpose", |_, world| {
         let runs = |process: &ModelProcess| matches!(process, ModelProcess::Runs { .. });

@@ -59,6 +59,16 @@ pub(super) fn retried() -> ModelScenario {
     }
 }
 
+/// An agent that is tried twice, whose program may refuse to be spoken to.
+pub(super) fn refusing() -> ModelScenario {
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Refused],
+        attempts: 3,
+        cancel: false,
+        ..ModelScenario::new("refusing", vec![agent_step("do", "x").retries(2, 0)])
+    }
+}
+
 /// The same with a pause between the attempts, and a timeout.
 pub(super) fn timed() -> ModelScenario {
     let mut steps = vec![script_step("do", "x").retries(2, 5)];
@@ -201,6 +211,7 @@ pub(super) fn larger() -> Vec<ModelScenario> {
 pub(super) fn all() -> Vec<ModelScenario> {
     vec![
         retried(),
+        refusing(),
         timed(),
         failing_and_retried(),
         fan_out(),

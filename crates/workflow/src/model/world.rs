@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coven_model::event::{InterventionDecision, SessionEvent, TaskRole};
 use coven_model::{
-    AttemptId, InterventionChoice, InterventionKind, JobOutcome, TaskId, TaskStatus, Timestamp,
+    AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId, TaskStatus,
+    Timestamp,
 };
 
 use super::scenes::ModelScenario;
@@ -16,7 +17,7 @@ use crate::command::Command;
 use crate::decide::decide;
 use crate::fold::fold;
 use crate::input::SessionInput;
-use crate::state::{RunPhase, State, WorkflowRun};
+use crate::state::{RunPhase, State, TaskPhase, WorkflowRun};
 use crate::testing;
 
 /// Everything but the firing of timers happens at this time, and that much later.
@@ -90,6 +91,10 @@ pub(super) struct WorldState {
     /// Whether it was ever blocked.
     pub(super) was_blocked: bool,
     pub(super) trees: TreeWorld,
+    /// The tasks that were started again because their program refused its protocol.
+    pub(super) refused: BTreeSet<TaskId>,
+    /// Whether an attempt was started without that protocol before, or with it afterwards.
+    misspoken: bool,
 }
 
 impl WorldState {
@@ -123,6 +128,8 @@ impl WorldState {
             interrupted: false,
             was_blocked: false,
             trees: TreeWorld::new(about.conflicts, about.tree_failures),
+            refused: BTreeSet::new(),
+            misspoken: false,
         };
         for input in [testing::creation(about.plan.clone(), &about.input), SessionInput::Begin] {
             world.decide_on(input, NOW, None, broken);
@@ -229,6 +236,16 @@ impl WorldState {
                 self.asked_for_late += u32::from(ending);
                 let by = &started.spec.approved_by;
                 self.started_unapproved |= by.is_none() && self.current_needs_approval();
+                if let JobWork::Agent(work) = &started.spec.work {
+                    let is_refused = self.refused.contains(&started.spec.job.attempt.task);
+                    self.misspoken |= work.without_channel.is_some() != is_refused;
+                }
+            }
+            SessionEvent::TaskEnded(ended)
+                if ended.outcome.channel_refused.is_some()
+                    && ended.status == TaskStatus::Pending =>
+            {
+                self.refused.insert(ended.job.task.clone());
             }
             SessionEvent::StepStarted { index, .. } => {
                 let was_let = self.let_start.remove(index);
@@ -252,6 +269,20 @@ impl WorldState {
 
     fn current_needs_approval(&self) -> bool {
         self.run().current().is_some_and(|(_, step, _)| step.needs_approval)
+    }
+
+    /// Whether every task whose program refused its protocol was started once more than its step
+    /// allows, without it, and no other task was.
+    pub(super) fn counts_refusals_once(&self) -> bool {
+        let Some((_, plan, step)) = self.run().current() else { return !self.misspoken };
+        let counts = step.tasks.iter().all(|task| {
+            let more = u32::from(self.refused.contains(&task.id));
+            let most = plan.retry.attempts.max(1) + more;
+            let is_failed = matches!(task.phase, TaskPhase::Failed { lost: false, .. });
+            // A person may have allowed more.
+            more == 0 || (task.attempt <= most && (!is_failed || task.attempt == most))
+        });
+        counts && !self.misspoken
     }
 
     fn run_phase(&self) -> Option<&RunPhase> {
@@ -451,6 +482,7 @@ fn outcome(end: ProcessEnd) -> JobOutcome {
         ProcessEnd::More => testing::succeeded(r#"{"verdict": "actionable"}"#),
         ProcessEnd::Done => testing::succeeded(r#"{"verdict": "done"}"#),
         ProcessEnd::Bad => testing::exited(1),
+        ProcessEnd::Refused => testing::refused("no such option"),
         ProcessEnd::Stopped | ProcessEnd::Lost => testing::stopped(),
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
-    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobSpec, JobWork,
-    TaskId, TaskStatus, Timestamp, TokenUsage,
+    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobOutcome, JobSpec,
+    JobWork, RoundContext, TaskId, TaskStatus, Timestamp, TokenUsage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +29,14 @@ pub struct TaskRun {
     pub place: AttemptPlace,
     /// The last attempt that is made without asking a person.
     pub limit: u32,
+    /// Why its attempts are started without the protocol of its agent from now on: the program has
+    /// refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_channel: Option<String>,
+    /// The conversation of the last attempt that ended, if it named one. It follows from the
+    /// outcome, and states of before do not have it.
+    #[serde(skip)]
+    pub conversation: Option<AgentConversation>,
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +59,14 @@ pub struct TaskRun {
     /// When the newest attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+}
+
+/// A conversation of an agent, by the agent's own id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AgentConversation {
+    pub id: String,
+    /// What was used up in it.
+    pub used: TokenUsage,
 }
 
 /// What a command printed, without the line ends at its end.
@@ -482,6 +498,37 @@ impl TaskRun {
             TaskPhase::Live(live) => Some(live),
             _ => None,
         }
+    }
+
+    /// Why the next attempt is to be started without the protocol of its agent, if the live job
+    /// ended because its program refused that. It happens once in a task, and not where there is
+    /// more to say to the agent than its prompt.
+    pub(crate) fn refusal<'a>(&self, outcome: &'a JobOutcome) -> Option<&'a str> {
+        let live = self.live().filter(|live| live.inputs.is_empty() && live.stop.is_none())?;
+        let is_first = self.without_channel.is_none() && !live.spec.work.is_interactive();
+        outcome.channel_refused.as_deref().filter(|_| is_first && !outcome.ok)
+    }
+
+    /// The conversation that the live job has named at its end, with what was used up in it before.
+    pub(crate) fn conversation_of(
+        &self,
+        outcome: &JobOutcome,
+        used: TokenUsage,
+    ) -> Option<AgentConversation> {
+        let id = outcome.agent_session.clone()?;
+        let earlier = self.conversation.as_ref().filter(|earlier| earlier.id == id);
+        let given = self.live().and_then(|live| match &live.spec.work {
+            JobWork::Agent(agent) => agent.context.as_ref(),
+            JobWork::Shell(_) => None,
+        });
+        let before = match (earlier, given) {
+            (Some(earlier), _) => earlier.used,
+            (None, Some(RoundContext::Continue { conversation, used })) if *conversation == id => {
+                *used
+            }
+            _ => TokenUsage::default(),
+        };
+        Some(AgentConversation { id, used: before.plus(used) })
     }
 
     pub fn status(&self) -> TaskStatus {

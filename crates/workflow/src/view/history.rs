@@ -60,11 +60,17 @@ impl RunHistory {
                 self.add(*at, Progress, None, &format!("step {step} was skipped: {reason}"));
             }
             SessionEvent::TaskStarted(started) => {
-                let text = match &started.spec.work {
-                    JobWork::Agent(agent) => agent.prompt.as_deref().unwrap_or_default(),
-                    JobWork::Shell(shell) => &shell.text,
+                let task = Some(&started.spec.job.attempt.task);
+                let (text, context) = match &started.spec.work {
+                    JobWork::Agent(agent) => {
+                        (agent.prompt.as_deref().unwrap_or_default(), agent.context.as_ref())
+                    }
+                    JobWork::Shell(shell) => (shell.text.as_str(), None),
                 };
-                self.add(started.at, Prompt, Some(&started.spec.job.attempt.task), text);
+                if let Some(context) = context {
+                    self.add(started.at, Progress, task, &context.to_string());
+                }
+                self.add(started.at, Prompt, task, text);
             }
             SessionEvent::TaskEnded(ended) => {
                 let text = match &ended.outcome.output {

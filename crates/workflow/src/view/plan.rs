@@ -8,7 +8,7 @@ use coven_model::{
 };
 
 use crate::compile::adapter_names;
-use crate::plan::{AgentSpec, PlanStep, StepAction, WorkflowPlan};
+use crate::plan::{AgentSpec, LoopContext, PlanStep, StepAction, WorkflowPlan};
 use crate::scope::VariableScope;
 use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::template::TextTemplate;
@@ -216,6 +216,9 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
 /// What a step does, in one line.
 fn step_note(step: &PlanStep) -> String {
     let what = match &step.action {
+        StepAction::AgentLoop { max_iterations, context: LoopContext::Continue, .. } => {
+            format!("at most {max_iterations} rounds, in one conversation")
+        }
         StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
         StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")

@@ -32,7 +32,9 @@ fn abilities(adapter: &str) -> Option<AdapterAbilities> {
         _ => BTreeMap::new(),
     };
     let command = format!("{adapter}-program");
-    Some(AdapterAbilities { command, modes, reads_answers, has_channel: false, faults })
+    let resumes = modes.keys().copied().filter(|_| adapter == "reader").collect();
+    let has_channel = adapter == "able";
+    Some(AdapterAbilities { command, modes, reads_answers, has_channel, resumes, faults })
 }
 
 fn known() -> CheckEnvironment {
@@ -73,6 +75,24 @@ fn an_arbiter_must_be_able_to_only_read() {
     let message = "`plain` cannot be an arbiter: it does not say how to grant `read-only`";
     assert_eq!(messages(steps), [(true, message.to_owned())]);
     assert_eq!(messages(&steps.replace("plain", "reader")), []);
+}
+
+#[test]
+fn a_loop_in_one_conversation_needs_an_agent_that_continues_one() {
+    let steps = "  - {name: one, type: agent-loop, adapter: plain, prompt: go, context: continue, arbiter: {prompt: good?, adapter: reader}}\n";
+    let message = "step `one`: `plain` cannot continue a conversation";
+    let found = unable(steps);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].code, found[0].message.as_str()), ("no-resume", message));
+    assert_eq!(source(steps).slice(found[0].in_file(&source(steps)).span), "continue");
+    assert_eq!(messages(&steps.replace("continue", "fresh")), []);
+    assert_eq!(messages(&steps.replace("adapter: plain", "adapter: reader")), []);
+    // An agent that is spoken to continues by a message.
+    let spoken = steps.replace("adapter: plain", "adapter: able");
+    assert_eq!(messages(&spoken).len(), 1);
+    for way in ["channel: true", "permissions: ask"] {
+        assert_eq!(messages(&spoken.replace("prompt: go,", &format!("prompt: go, {way},"))), []);
+    }
 }
 
 #[test]

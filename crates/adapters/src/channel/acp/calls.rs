@@ -1,6 +1,8 @@
 //! Tool calls, which agents announce before they know what the tool is given. A call is told once
 //! and whole: when it is asked about, when it runs, or when the turn ends without it.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -146,14 +148,14 @@ pub(super) fn input(call: JsonNode<'_>) -> Value {
     })
 }
 
-fn output(call: JsonNode<'_>) -> String {
+fn output(call: JsonNode<'_>) -> Cow<'_, str> {
     let parts = call.get("content").items().map(|part| part.get("content").get("text"));
-    let texts: Vec<&str> = parts.filter_map(JsonNode::str).collect();
-    if !texts.is_empty() {
-        return texts.join("\n");
+    let mut texts = parts.filter_map(JsonNode::str);
+    if let Some(first) = texts.next() {
+        return texts.fold(Cow::Borrowed(first), |all, text| all + "\n" + text);
     }
     let raw = call.get("rawOutput");
     let told = ["output", "content", "message", "error"];
     let found = told.into_iter().find_map(|field| raw.get(field).str());
-    found.map_or_else(|| raw.readable_text(), str::to_owned)
+    found.map_or_else(|| raw.readable(), Cow::Borrowed)
 }

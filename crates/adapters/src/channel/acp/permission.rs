@@ -4,6 +4,7 @@ use coven_model::AwaitingKind;
 use serde_json::{Value, json};
 
 use super::calls::input;
+use crate::channel::answer::WrittenAnswer;
 use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId,
@@ -93,6 +94,14 @@ pub(super) fn answer(
             }
             chosen => chosen.map(selected),
         },
+    }
+}
+
+/// What was answered, from the result that was written.
+pub(super) fn written_answer(result: JsonNode<'_>) -> WrittenAnswer<'_> {
+    match result.get("outcome").get("optionId").str() {
+        Some(id) => WrittenAnswer::Option { id, answers: result.get("answers") },
+        None => WrittenAnswer::Cancelled,
     }
 }
 

@@ -4,6 +4,7 @@ use coven_model::AwaitingKind;
 use serde_json::{Map, Value, json};
 
 use crate::channel::ChannelKind;
+use crate::channel::answer::WrittenAnswer;
 use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
@@ -180,6 +181,22 @@ pub(super) fn answer(
         (_, ChannelDecision::Deny { .. }) => {
             Err(ChannelRefusal::NotOffered { answer: "a denial".to_owned() })
         }
+    }
+}
+
+/// What was answered, from the result that was written.
+pub(super) fn written_answer(result: JsonNode<'_>) -> WrittenAnswer<'_> {
+    let is_empty = |node: JsonNode<'_>| node.fields().next().is_none();
+    let (answers, permissions) = (result.get("answers"), result.get("permissions"));
+    match result.get("decision").str().or(result.get("action").str()) {
+        Some("accept") if !is_empty(result.get("content")) => {
+            WrittenAnswer::Answers(result.get("content"))
+        }
+        Some("accept") => WrittenAnswer::Approved,
+        Some("cancel") => WrittenAnswer::Cancelled,
+        None if answers.exists() && !is_empty(answers) => WrittenAnswer::Answers(answers),
+        None if permissions.exists() && !is_empty(permissions) => WrittenAnswer::Approved,
+        Some(_) | None => WrittenAnswer::Denied { text: None },
     }
 }
 

@@ -101,7 +101,7 @@ impl ThreadItems {
         self.changes.retain(|begun| Some(begun.item.as_str()) != id);
         match item.get("type").str() {
             Some("agentMessage") => {
-                let text = item.get("text").readable_text();
+                let text = item.get("text").readable();
                 if id.is_some() && self.streaming.as_deref() == id && !out.aside {
                     // It was told in pieces, of which some may have been lost.
                     self.streaming = None;
@@ -120,7 +120,7 @@ impl ThreadItems {
                     out.add_thought(&text);
                 }
             }
-            Some("plan") => out.say(&item.get("text").readable_text()),
+            Some("plan") => out.say(&item.get("text").readable()),
             _ => return self.tools.returned(item, out) || is_quiet(item),
         }
         true

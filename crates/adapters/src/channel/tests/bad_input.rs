@@ -119,9 +119,10 @@ fn what_comes_twice_counts_once() {
         assert_eq!(open(&codec), std::slice::from_ref(&request));
         let answer = codec.say(&approve(request.clone())).unwrap();
         let by = ResolvedBy::Answer;
+        let words = Some(TextExcerpt { text: "approved".to_owned(), omitted: 0 });
         assert_eq!(
             written(&mut codec, &answer.bytes),
-            [ChannelEvent::Resolved { request: request.clone(), by }]
+            [ChannelEvent::Resolved { request: request.clone(), by, answer: words }]
         );
         assert!(is_unknown(&written(&mut codec, &answer.bytes)));
         assert_eq!(codec.say(&approve(request.clone())), Err(ChannelRefusal::NotOpen { request }));
@@ -141,7 +142,7 @@ fn the_end_of_a_turn_ends_its_questions_and_a_late_answer_is_refused() {
         let events = printed(&mut codec, &end_of_turn(kind));
         let request = request_id(kind, 1);
         let by = ResolvedBy::Agent;
-        let resolved = ChannelEvent::Resolved { request: request.clone(), by };
+        let resolved = ChannelEvent::Resolved { request: request.clone(), by, answer: None };
         assert!(events.contains(&resolved), "{kind}");
         assert!(matches!(events.last(), Some(ChannelEvent::Idle(_))), "{kind}");
         assert_eq!(

@@ -123,8 +123,11 @@ fn a_request_is_open_until_its_answer_is_written() {
             }
             let events = feed(&mut codec, record.direction, &record.bytes);
             if let Some(request) = answers {
-                let by = ResolvedBy::Answer;
-                assert_eq!(events, [ChannelEvent::Resolved { request, by }], "{name}");
+                let [ChannelEvent::Resolved { request: resolved, by, answer }] = &events[..] else {
+                    panic!("{name}: {events:?}")
+                };
+                assert_eq!((resolved, *by), (&request, ResolvedBy::Answer), "{name}");
+                assert!(answer.is_some(), "{name}");
                 assert_eq!(open(&codec), [], "{name}");
             }
         }

@@ -254,6 +254,9 @@ impl JobDetails {
         hidden.save(self.attempt.path()).map_err(|error| not_started(error.to_string()))?;
         let mut task = self.task();
         task.channel = self.channel_use(&**adapter);
+        if let JobWork::Agent(agent) = &self.spec.work {
+            task.channel_refused.clone_from(&agent.without_channel);
+        }
         task.hooks = self.report_to(&place);
         let previous = self.converse(&**adapter, &mut task);
         let previous = previous.map_err(|error| not_started(error.to_string()))?;
@@ -324,12 +327,16 @@ impl JobDetails {
     fn read_end(&self, adapter: &dyn AgentAdapter) -> JobOutcome {
         let folder = HolderFolder::new(self.attempt.path());
         let exit = folder.exit().ok().flatten();
+        let path = self.attempt.path();
+        let spoken = FoundChannel::find(path).ok().flatten();
         if exit.as_ref().is_some_and(|exit| exit.stopped) || folder.is_killed() {
-            return failed(ProcessEnding::Stopped, "it was stopped".to_owned());
+            // One that refused to begin is stopped for that.
+            let refused = spoken.and_then(FoundChannel::into_refusal);
+            return refused
+                .unwrap_or_else(|| failed(ProcessEnding::Stopped, "it was stopped".to_owned()));
         }
         let status = exit.map(|exit| exit.status);
-        let path = self.attempt.path();
-        if let Ok(Some(spoken)) = FoundChannel::find(path) {
+        if let Some(spoken) = spoken {
             return spoken.into_outcome(status, &self.ok_codes());
         }
         let read = finished(adapter, self.mode(), &self.ok_codes(), path, status, self.previous());

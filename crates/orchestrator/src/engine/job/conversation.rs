@@ -3,7 +3,7 @@
 
 use coven_adapters::AgentAdapter;
 use coven_folder::{Durability, FileError, OpenFolder};
-use coven_model::{AgentMode, JobOutcome, JobWork, ProcessEnding, TokenUsage};
+use coven_model::{AgentMode, JobOutcome, JobWork, ProcessEnding, RoundContext, TokenUsage};
 use coven_runner::{AgentTask, FoundChannel, OkCodes, TypedInputs, finished, past};
 use coven_store::Attempt;
 use serde::{Deserialize, Serialize};
@@ -76,17 +76,25 @@ impl JobDetails {
     ) -> std::io::Result<TokenUsage> {
         let JobWork::Agent(agent) = &self.spec.work else { return Ok(TokenUsage::default()) };
         let folder = self.attempt.folder();
-        if !can_resume(adapter, task) || speaks_for_itself(&agent.extra_args) {
+        if speaks_for_itself(&agent.extra_args) {
             return Ok(TokenUsage::default());
         }
-        if let Some(conversation) = self.earlier.as_ref().and_then(|it| it.died_in(adapter, task)) {
+        let can_resume = can_resume(adapter, task);
+        let earlier = self.earlier.as_ref().filter(|_| can_resume);
+        if let Some(conversation) = earlier.and_then(|it| it.died_in(adapter, task)) {
             conversation.write(folder)?;
             task.resume = Some(conversation.id);
             // One that was told nothing at the start waits for a person.
             task.prompt = task.prompt.take().map(|_| CONTINUE_PROMPT.to_owned());
             return Ok(conversation.previous);
         }
-        if chooses_id(adapter, task) {
+        // An agent that cannot says so when it is started.
+        if let Some(RoundContext::Continue { conversation, used }) = &agent.context {
+            Conversation::new(conversation.clone(), true, *used).write(folder)?;
+            task.resume = Some(conversation.clone());
+            return Ok(*used);
+        }
+        if can_resume && chooses_id(adapter, task) {
             // As unique as one of version 7, and in the form of a random one (version 4): some
             // CLIs take no other.
             let id = uuid::Builder::from_random_bytes(*Uuid::now_v7().as_bytes());
@@ -166,7 +174,7 @@ impl EarlierAttempt {
 /// Whether the adapter says how a conversation is gone on with. Every protocol has a way.
 fn can_resume(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
     let config = adapter.config();
-    if task.channel.is_wanted() {
+    if task.wants_channel() {
         return true;
     }
     let of_mode = config.modes.get(task.mode).and_then(|mode| mode.resume.as_ref());
@@ -178,7 +186,7 @@ fn can_resume(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
 /// where its conversations are named by its arguments.
 fn chooses_id(adapter: &dyn AgentAdapter, task: &AgentTask) -> bool {
     let config = adapter.config();
-    let channel = config.channel.as_ref().filter(|_| task.channel.is_wanted());
+    let channel = config.channel.as_ref().filter(|_| task.wants_channel());
     let by_arguments = channel.is_none_or(|channel| channel.resume.is_some());
     by_arguments && config.resume.as_ref().is_some_and(|resume| !resume.new_args.is_empty())
 }

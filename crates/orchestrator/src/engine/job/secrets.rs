@@ -63,6 +63,7 @@ impl JobDetails {
         clean(&mut outcome.reason);
         outcome.output.iter_mut().for_each(clean);
         outcome.stderr.iter_mut().for_each(clean);
+        outcome.channel_refused.iter_mut().for_each(clean);
         outcome.denials.iter_mut().for_each(clean);
         outcome.retry = outcome.retry.take().map(|retry| self.redactor.clean_retry(&retry));
         outcome

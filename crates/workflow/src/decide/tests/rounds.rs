@@ -2,11 +2,12 @@
 
 use coven_model::event::{InterventionDecision, LoopVerdict, SessionEvent};
 use coven_model::{
-    InterventionChoice, InterventionKind, JobWork, PermissionLevel, SandboxMode, WorkflowStatus,
+    InterventionChoice, InterventionKind, JobOutcome, JobWork, PermissionLevel, RoundContext,
+    SandboxMode, TokenUsage, WorkflowStatus,
 };
 use serde_json::json;
 
-use crate::plan::{OnFailure, OnLimit, StepAction};
+use crate::plan::{LoopContext, OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 
 const MORE: &str = r#"{"verdict": "actionable", "reason": "one bug left"}"#;
@@ -171,4 +172,70 @@ fn an_interactive_worker_is_done_at_its_first_idle_after_working() {
     told.tell(ended("review.r1", 1, stopped()));
     assert_eq!(told.alive(), ["review.r1.arbiter/1"]);
     assert!(told.prompt("review.r1.arbiter", 1).contains("> an answer"));
+}
+
+/// A loop whose rounds are one conversation.
+fn continued() -> TestRun {
+    let mut looping = agent_loop("review", 5, OnLimit::Block).retries(2, 0);
+    if let StepAction::AgentLoop { context, .. } = &mut looping.action {
+        *context = LoopContext::Continue;
+    }
+    TestRun::begin(plan(vec![looping]), json!({}))
+}
+
+fn named(outcome: JobOutcome, conversation: &str, tokens: u64) -> JobOutcome {
+    let usage = TokenUsage { output_tokens: Some(tokens), ..TokenUsage::default() };
+    JobOutcome { agent_session: Some(conversation.to_owned()), usage, ..outcome }
+}
+
+fn context(told: &TestRun, task: &str, attempt: u32) -> Option<RoundContext> {
+    match &told.spec(task, attempt).work {
+        JobWork::Agent(work) => work.context.clone(),
+        JobWork::Shell(_) => None,
+    }
+}
+
+fn continues(conversation: &str, tokens: u64) -> Option<RoundContext> {
+    let used = TokenUsage { output_tokens: Some(tokens), ..TokenUsage::default() };
+    Some(RoundContext::Continue { conversation: conversation.to_owned(), used })
+}
+
+#[test]
+fn a_round_continues_the_conversation_of_the_round_before_and_its_arbiter_does_not() {
+    let mut told = continued();
+    assert_eq!(context(&told, "review.r1", 1), None);
+    // The attempt that counts is the last one, whose conversation went on after a loss.
+    told.tell(ended("review.r1", 1, named(exited(1), "lost", 5)));
+    told.tell(ended("review.r1", 2, named(succeeded("x"), "first", 7)));
+    assert_eq!(context(&told, "review.r1.arbiter", 1), None);
+    told.tell(ended("review.r1.arbiter", 1, named(succeeded(MORE), "judge", 1)));
+    assert_eq!(context(&told, "review.r2", 1), continues("first", 7));
+    assert_eq!(told.prompt("review.r2", 1), "work 2, after one bug left, was x");
+    told.tell(ended("review.r2", 1, named(exited(1), "first", 2)));
+    assert_eq!(context(&told, "review.r2", 2), continues("first", 7));
+    told.tell(ended("review.r2", 2, named(succeeded("y"), "first", 4)));
+    told.succeed("review.r2.arbiter", 1, MORE);
+    assert_eq!(context(&told, "review.r3", 1), continues("first", 13));
+}
+
+#[test]
+fn a_round_begins_afresh_and_says_why_where_the_one_before_named_no_conversation() {
+    let mut told = continued();
+    told.succeed("review.r1", 1, "x");
+    told.succeed("review.r1.arbiter", 1, MORE);
+    let reason = "review.r1 named no conversation that could be continued".to_owned();
+    assert_eq!(context(&told, "review.r2", 1), Some(RoundContext::Fresh { reason }));
+}
+
+#[test]
+fn a_round_is_not_spoken_to_where_the_round_before_refused_it() {
+    let mut told = continued();
+    told.tell(ended("review.r1", 1, refused("no such option")));
+    told.tell(ended("review.r1", 2, named(succeeded("x"), "first", 7)));
+    told.succeed("review.r1.arbiter", 1, MORE);
+    let JobWork::Agent(work) = &told.spec("review.r2", 1).work else { panic!("an agent") };
+    assert_eq!(work.without_channel.as_deref(), Some("no such option"));
+    assert_eq!(told.fail("review.r2", 1), ["review.r2/2"]);
+    let JobWork::Agent(work) = &told.spec("review.r2", 2).work else { panic!("an agent") };
+    assert_eq!(work.without_channel.as_deref(), Some("no such option"));
 }
