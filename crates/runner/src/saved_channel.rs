@@ -70,6 +70,15 @@ pub(crate) struct FoundState {
     pub(crate) mark: Option<String>,
 }
 
+/// How a tape goes on where a state ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TapeFit {
+    /// It has the mark of the state.
+    Marked,
+    /// It begins later, and has lost some of what followed, the mark included.
+    Cut,
+}
+
 impl SavedChannel {
     /// The state after all output up to an offset, and all input until now.
     pub(crate) fn of(progress: &ChannelProgress, offset: u64) -> io::Result<Self> {
@@ -109,9 +118,8 @@ impl SavedChannel {
         holds.then(|| Self { header, state: state.to_vec() })
     }
 
-    /// Whether the tape goes on where this state ends, and the mark if it is still kept. A tape that
-    /// begins later has lost some of what followed, the mark included.
-    fn fits(&self, tape: &TapeReader) -> Result<Option<Option<String>>, coven_tape::Error> {
+    /// How the tape goes on where this state ends; nothing if it is the tape of something else.
+    fn fits(&self, tape: &TapeReader) -> Result<Option<TapeFit>, coven_tape::Error> {
         let SavedHeader { offset, mark, .. } = &self.header;
         let kept = tape.range();
         if *offset > kept.end {
@@ -121,10 +129,10 @@ impl SavedChannel {
             if let TapeEvent::Mark(note) = record?.event
                 && note == *mark
             {
-                return Ok(Some(Some(note)));
+                return Ok(Some(TapeFit::Marked));
             }
         }
-        Ok((*offset < kept.start).then_some(None))
+        Ok((*offset < kept.start).then_some(TapeFit::Cut))
     }
 }
 
@@ -142,12 +150,14 @@ impl FoundState {
         let mut saved: Vec<_> = saved.collect();
         saved.sort_by_key(|(_, saved)| std::cmp::Reverse(saved.header.offset));
         for (slot, saved) in saved {
-            let Some(mark) = saved.fits(tape)? else { continue };
+            let Some(fit) = saved.fits(tape)? else { continue };
             let progress = serde_json::from_slice::<ChannelProgress>(&saved.state);
             if let Ok(progress) = progress
                 && progress.kind() == kind
             {
-                return Ok(Some(Self { progress, offset: saved.header.offset, slot, mark }));
+                let SavedHeader { offset, mark, .. } = saved.header;
+                let mark = (fit == TapeFit::Marked).then_some(mark);
+                return Ok(Some(Self { progress, offset, slot, mark }));
             }
         }
         Ok(None)
