@@ -22,6 +22,7 @@ const NOTHING_KNOWN: AskedAction = AskedAction {
     command: None,
     wrapped: false,
     truncated: false,
+    extras: Vec::new(),
     secret: false,
     entries: Vec::new(),
 };
