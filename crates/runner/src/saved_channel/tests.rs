@@ -32,9 +32,9 @@ impl Conversation {
             json!({"kind": "acp", "options": {}, "cwd": "/", "prompt": "go", "previous": {}});
         fs::write(path.join("channel.json"), setup.to_string()).unwrap();
         let tape = TapeWriter::create(&path, options).unwrap();
-        let folded = FoundChannel::find(&path).unwrap().unwrap().reader;
+        let reader = FoundChannel::find(&path).unwrap().unwrap().reader;
         let slot = SavedSlot::default();
-        let mut this = Self { _folder: folder, path, tape, folded, time: 0, slot };
+        let mut this = Self { _folder: folder, path, tape, folded: reader, time: 0, slot };
         this.tell(&json!({"id": 1, "method": "initialize", "params": {}}));
         this.hear(&json!({"id": 1, "result": {"protocolVersion": 1}}));
         this.tell(&json!({"id": 2, "method": "session/new", "params": {"cwd": "/"}}));

@@ -253,14 +253,11 @@ fn round_context(step: &PlanStep, state: &StepRun, role: TaskRole) -> Option<Rou
         return None;
     };
     let before = round_before(state, role)?;
-    Some(match &before.conversation {
-        Some(AgentConversation { id, used }) => {
-            RoundContext::Continue { conversation: id.clone(), used: *used }
-        }
-        None => {
-            let reason = format!("{} named no conversation that could be continued", before.id);
-            RoundContext::Fresh { reason }
-        }
+    Some(if let Some(AgentConversation { id, used }) = &before.conversation {
+        RoundContext::Continue { conversation: id.clone(), used: *used }
+    } else {
+        let reason = format!("{} named no conversation that could be continued", before.id);
+        RoundContext::Fresh { reason }
     })
 }
 
