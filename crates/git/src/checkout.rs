@@ -57,6 +57,31 @@ impl Git {
         Ok(paths.iter().filter(|path| touched(path)).cloned().collect())
     }
 
+    /// The paths whose files differ between two commits. A renamed file is two.
+    pub fn paths_between(
+        &self,
+        repository: &Repository,
+        from: &Commit,
+        to: &Commit,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let line = self.line_in(repository).args(["diff-tree", "-r", "-z", "--name-only"]);
+        let line = line.args(["--no-renames", "--no-ext-diff", "--no-textconv"]);
+        let output = self.read(line.arg(from).arg(to))?;
+        Ok(crate::fields(&output).map(crate::path_of).collect())
+    }
+
+    /// The commits that `tip` has and `without` has not, oldest first.
+    pub fn commits_between(
+        &self,
+        repository: &Repository,
+        without: &Commit,
+        tip: &Commit,
+    ) -> Result<Vec<Commit>, Error> {
+        let line = self.line_in(repository).args(["rev-list", "--reverse", "--topo-order"]);
+        let output = self.read(line.arg(tip).arg(format!("^{without}")))?;
+        String::from_utf8_lossy(&output).lines().map(str::parse).collect()
+    }
+
     /// Moves a checkout and its branch forward to `to`. The checkout must be on `branch`, be at
     /// `from`, and have no change in a tracked file; git itself refuses to write over an untracked
     /// one. No hook runs; the user's filters do, as far as `allowed` has them.

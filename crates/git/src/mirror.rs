@@ -3,8 +3,10 @@
 //! filters, and objects of its own, so that what happens in the repository takes nothing from it.
 //! Nothing in it is ever pruned.
 
+mod as_checked_out;
 mod changes;
 mod checkpoint;
+mod held;
 mod hunks;
 mod import;
 mod objects;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::changes::{ChangeStatus, ChangedFile};
 pub use self::checkpoint::{Checkpoint, CheckpointRequest};
+pub use self::held::HeldCheckpoint;
 pub use self::hunks::{FileDiff, Hunk, HunkLine, LineKind};
 pub use self::restore::{RestoreRequest, Restored};
 pub use self::uncommitted::CommittedState;
@@ -83,6 +86,12 @@ impl Mirror {
         let mirror = Self { git: git.clone(), path: path.to_owned(), excludes };
         mirror.configure(repository)?;
         Ok(mirror)
+    }
+
+    /// The mirror that is there, to look at: nothing is made. Nothing if there is none.
+    pub fn existing(git: &Git, path: &Path) -> Option<Self> {
+        let mirror = || Self { git: git.clone(), path: path.to_owned(), excludes: None };
+        path.join("HEAD").exists().then(mirror)
     }
 
     /// The folder of the mirror.
