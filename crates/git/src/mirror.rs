@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::changes::{ChangeStatus, ChangedFile};
 pub use self::checkpoint::{Checkpoint, CheckpointRequest};
-pub use self::held::HeldCheckpoint;
+pub use self::held::{COMMITTED_TRAILER, HeldCheckpoint};
 pub use self::hunks::{FileDiff, Hunk, HunkLine, LineKind};
 pub use self::restore::{RestoreRequest, Restored};
 pub use self::uncommitted::CommittedState;
@@ -130,6 +130,13 @@ impl Mirror {
         let output = String::from_utf8_lossy(&output);
         let pairs = output.lines().filter_map(|line| line.split_once(' '));
         pairs.map(|(id, name)| Ok((name.to_owned(), id.parse()?))).collect()
+    }
+
+    /// Gives a commit of the mirror a name that is not there yet.
+    pub fn keep_as(&self, reference: &str, commit: &Commit) -> Result<(), Error> {
+        crate::branch::check_reference(reference)?;
+        let line = self.line().args(["update-ref", reference]).arg(commit).arg(commit.zero_like());
+        self.git.read(line).map(drop)
     }
 
     /// Removes a reference of the mirror. The objects stay.

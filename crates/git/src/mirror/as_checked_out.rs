@@ -19,9 +19,12 @@ impl Mirror {
         let (known, made) = (self.entries(state.commit)?, self.entries(state.checkpoint)?);
         let mut list = Vec::new();
         for (path, entry) in self.entries(commit)? {
-            let entry = match made.get(&path) {
-                Some(made) if known.get(&path) == Some(&entry) => made,
-                _ => &entry,
+            let entry = if known.get(&path) == Some(&entry) {
+                // One that is not there was not checked out, as in a sparse checkout.
+                let Some(made) = made.get(&path) else { continue };
+                made
+            } else {
+                &entry
             };
             list.extend_from_slice(format!("{} {}\t", entry.0, entry.1).as_bytes());
             list.extend_from_slice(&path);

@@ -263,6 +263,33 @@ fn a_renamed_file_is_one_change() {
 }
 
 #[test]
+fn what_a_sparse_checkout_leaves_out_is_no_change() {
+    let fixture = Fixture::new();
+    for name in ["in/a.txt", "out/b.txt"] {
+        fixture.write(&format!("repo/{name}"), name);
+    }
+    let base = fixture.commit("folders");
+    fixture.plain(&fixture.root(), &["sparse-checkout", "set", "in"]);
+    let (tree, _) = fixture.tree("one");
+    assert!(!tree.join("out").exists(), "the trap itself must be there");
+    let mirror = fixture.mirror();
+    let first = hold(&mirror, &tree, &base).commit;
+    let state = CommittedState { checkpoint: &first, commit: &base };
+    assert!(mirror.uncommitted(&tree, &base, &[state]).unwrap().is_empty());
+    std::fs::write(tree.join("in/a.txt"), "changed").unwrap();
+    let tip = fixture.commit_in(&tree, "changed");
+    let repository = fixture.repository();
+    mirror.take_in(&repository, &tip).unwrap();
+    assert!(mirror.uncommitted(&tree, &tip, &[state]).unwrap().is_empty());
+    let now = mirror.present(&tree, Some(&first), Some(&tip)).unwrap();
+    let there = mirror.as_checked_out(&tip, &state).unwrap();
+    assert_eq!(mirror.changes(&there, &now).unwrap(), []);
+    assert_eq!(mirror.changes(&first, &now).unwrap().len(), 1);
+    let paths = fixture.git.paths_between(&repository, &base, &tip).unwrap();
+    assert_eq!(paths, [PathBuf::from("in/a.txt")], "nothing was deleted");
+}
+
+#[test]
 fn a_tree_for_a_checkpoint_has_its_files_and_the_index_of_its_base() {
     let fixture = Fixture::new();
     fixture.write("repo/gone.txt", "deleted by the agent\n");
