@@ -226,10 +226,12 @@ impl TreePlace {
         force: bool,
     ) -> Result<TreeReport, TreeError> {
         let (tree, tip) = (self.tree.tree.clone(), self.tree.head.clone());
-        let why = match force {
-            false => self.why_not_removable(landings)?,
-            true if self.path().is_dir() => self.why_in_use()?,
-            true => None,
+        let why = if !force {
+            self.why_not_removable(landings)?
+        } else if self.path().is_dir() {
+            self.why_in_use()?
+        } else {
+            None
         };
         Ok(match why {
             Some(why) => TreeReport::Kept { tree, why },

@@ -1,7 +1,6 @@
 //! A review as the one message that an agent gets: each remark below the lines it is about, as they
 //! were shown.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use coven_git::mirror::LineKind;
@@ -41,7 +40,7 @@ impl TreePlace {
         let mut message = String::from("This is a review of your changes. ");
         message.push_str("Please address every comment.\n");
         if let Some(summary) = review.summary.as_deref().filter(|text| !text.trim().is_empty()) {
-            let _ = write!(message, "\n{}\n", safe(summary.trim()));
+            message.push_str(&format!("\n{}\n", safe(summary.trim())));
         }
         let mut outdated = Vec::new();
         for (place, comment) in review.comments.iter().enumerate() {
@@ -50,11 +49,11 @@ impl TreePlace {
             let lines = last.map_or(String::new(), |end| format!("-{end}"));
             let path = safe(&comment.path.display().to_string()).replace('\n', "\u{fffd}");
             let old = if comment.side == ReviewSide::Old { " (as it was before)" } else { "" };
-            let _ = write!(message, "\n{path}:{}{lines}{old}\n", comment.line);
+            message.push_str(&format!("\n{path}:{}{lines}{old}\n", comment.line));
             for (sign, text) in &quoted {
-                let _ = writeln!(message, "> {sign}{}", safe(text));
+                message.push_str(&format!("> {sign}{}\n", safe(text)));
             }
-            let _ = write!(message, "\n{}\n", safe(comment.text.trim()));
+            message.push_str(&format!("\n{}\n", safe(comment.text.trim())));
             let about = shown.lines_of(comment)?;
             if comment.side == ReviewSide::New
                 && !shown.is_still(&present, &comment.path, &about)?
@@ -152,7 +151,7 @@ fn safe(text: &str) -> String {
         match character {
             '\n' | '\t' => safe.push(character),
             _ if is_bidirectional(character) => {
-                let _ = write!(safe, "<U+{:04X}>", character as u32);
+                safe.push_str(&format!("<U+{:04X}>", u32::from(character)));
             }
             _ if character.is_control() => safe.push('\u{fffd}'),
             _ => safe.push(character),
