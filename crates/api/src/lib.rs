@@ -20,6 +20,7 @@
 
 pub mod attach;
 pub mod catalogue;
+pub mod changes;
 #[cfg(feature = "client")]
 pub mod client;
 pub mod device;
@@ -31,6 +32,7 @@ pub mod problem;
 pub mod route;
 pub mod system;
 pub mod task;
+pub mod tree;
 pub mod workflow;
 
 #[cfg(feature = "client")]

@@ -74,6 +74,14 @@ codes! {
     InterventionNotFound = "intervention-not-found", 404, "There is no such intervention";
     /// There is no such grimoire.
     GrimoireNotFound = "grimoire-not-found", 404, "There is no such grimoire";
+    /// The task works in no tree, or the tree has nothing that could be looked at.
+    NoTree = "no-tree", 404, "There is no such tree";
+    /// The tree has no such checkpoint.
+    CheckpointNotFound = "checkpoint-not-found", 404, "There is no such checkpoint";
+    /// The file does not differ.
+    FileNotChanged = "file-not-changed", 404, "The file does not differ";
+    /// The repository has no such branch.
+    BranchNotFound = "branch-not-found", 404, "There is no such branch";
     /// There is no such device.
     DeviceNotFound = "device-not-found", 404, "There is no such device";
     /// The route does not know this method.
@@ -90,6 +98,8 @@ codes! {
     StaleDigest = "stale-digest", 409, "The agent shows something else by now";
     /// The session does not allow it as it stands.
     NotNow = "not-now", 409, "This is not possible now";
+    /// git refused, or could not be run.
+    GitFailed = "git-failed", 409, "git could not do it";
     /// The same idempotency key was used for something else.
     KeyReused = "key-reused", 409, "The idempotency key was used for another request";
     /// There is a device of this name.

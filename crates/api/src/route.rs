@@ -8,6 +8,9 @@ use crate::attach::AttachQuery;
 use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
+use crate::changes::{
+    ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer, SendReview, TreeChanges,
+};
 use crate::device::{
     AddDevice, AddedDevice, AskChallenge, DeviceList, DeviceRole, MakeSignInCode, SignIn,
     SignInChallenge, SignInCode, SignedIn,
@@ -24,6 +27,10 @@ use crate::task::{
     AgentReport, AttemptQuery, LogQuery, LogText, OutputQuery, OutputText, ReportAnswer,
     ScreenSize, TaskScreen, TaskTranscript, TranscriptQuery, TypeRequest, TypeResponse,
     VerdictExplanation,
+};
+use crate::tree::{
+    MergeAnswer, MergeRequest, PruneTrees, PrunedTrees, RestoreTree, RestoredTree, TreeList,
+    TreesQuery,
 };
 use crate::workflow::{
     ActionRequest, ListQuery, SessionOutputs, StartWorkflow, StartedSession, WorkflowDetails,
@@ -263,6 +270,62 @@ const DECIDE_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::BadDecision,
     ProblemCode::Storage,
 ];
+const CHANGES_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::DamagedSession,
+    ProblemCode::NoTree,
+    ProblemCode::CheckpointNotFound,
+    ProblemCode::FileNotChanged,
+    ProblemCode::GitFailed,
+    ProblemCode::BadInput,
+];
+const REVIEW_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::NoTree,
+    ProblemCode::CheckpointNotFound,
+    ProblemCode::FileNotChanged,
+    ProblemCode::GitFailed,
+    ProblemCode::BadInput,
+    ProblemCode::NotLive,
+    ProblemCode::NoAgent,
+    ProblemCode::NotNow,
+];
+const LAND_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::NoTree,
+    ProblemCode::BranchNotFound,
+    ProblemCode::GitFailed,
+    ProblemCode::BadInput,
+    ProblemCode::NotNow,
+    ProblemCode::Storage,
+];
+const RESTORE_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::AgentMayNot,
+    ProblemCode::NotOwned,
+    ProblemCode::ForeignSession,
+    ProblemCode::DamagedSession,
+    ProblemCode::BaseDirTaken,
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::NoTree,
+    ProblemCode::CheckpointNotFound,
+    ProblemCode::GitFailed,
+    ProblemCode::NotNow,
+    ProblemCode::Storage,
+];
 const FOLDER_PROBLEMS: &[ProblemCode] = &[ProblemCode::BadBaseDir];
 const OPEN_FOLDER_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
@@ -376,6 +439,54 @@ pub const ROUTES: &[ApiRoute] = &[
             ProblemCode::NoAgent,
             ProblemCode::TooMany,
         ]),
+    get("/workflows/{id}/tasks/{task}/changes", "getChanges", "What changed in the tree of a task")
+        .query::<ChangesQuery>()
+        .gives::<TreeChanges>()
+        .or(CHANGES_PROBLEMS),
+    get(
+        "/workflows/{id}/tasks/{task}/changes/file",
+        "getFileChanges",
+        "What changed in one file, line by line",
+    )
+    .query::<FileChangesQuery>()
+    .gives::<FileChanges>()
+    .or(CHANGES_PROBLEMS),
+    get(
+        "/workflows/{id}/tasks/{task}/changes/patch",
+        "getPatch",
+        "What changed, as a patch that git takes; 5 MiB at most",
+    )
+    .query::<ChangesQuery>()
+    .answers(RouteAnswer::Other("text/x-diff"))
+    .or(CHANGES_PROBLEMS),
+    post(
+        "/workflows/{id}/tasks/{task}/review",
+        "sendReview",
+        "Send remarks about its changes to the agent of a task",
+    )
+    .takes::<SendReview>()
+    .gives::<ReviewAnswer>()
+    .by(DeviceRole::Answer)
+    .or(REVIEW_PROBLEMS),
+    get("/workflows/{id}/trees", "listTreesOfWorkflow", "The trees of a session")
+        .query::<TreesQuery>()
+        .gives::<TreeList>()
+        .or(WORKFLOW_PROBLEMS),
+    post("/workflows/{id}/merge", "mergeTree", "Bring a tree onto a branch, or say what would be")
+        .takes::<MergeRequest>()
+        .gives::<MergeAnswer>()
+        .or(LAND_PROBLEMS),
+    get("/trees", "listTrees", "The trees of all sessions")
+        .query::<TreesQuery>()
+        .gives::<TreeList>(),
+    post("/trees/prune", "pruneTrees", "Remove the trees that are landed or empty")
+        .may_take::<PruneTrees>()
+        .gives::<PrunedTrees>()
+        .or(LAND_PROBLEMS),
+    post("/trees/restore", "restoreTree", "Bring back what a checkpoint holds")
+        .takes::<RestoreTree>()
+        .gives::<RestoredTree>()
+        .or(RESTORE_PROBLEMS),
     post("/hook/{session}/{task}/{attempt}", "takeReport", "What an agent reports by itself")
         .takes::<AgentReport>()
         .gives::<ReportAnswer>()

@@ -48,9 +48,27 @@ pub struct StartWorkflow {
     /// The adapter for steps that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_adapter: Option<String>,
+    /// Where its agents work, as far as the definition does not say it: in the folder itself, in a
+    /// tree of the run, or each task in a tree of its own. What `config.yaml` says unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<RunIsolation>,
     /// Only make the session; `resume` lets it run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+}
+
+/// Where the agents of a run work, as far as its definition does not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunIsolation {
+    /// In trees of their own where several that write run beside each other, in a git repository.
+    Auto,
+    /// In the base directory.
+    Shared,
+    /// In a tree of the run.
+    Run,
+    /// Each task in a tree of its own.
+    Task,
 }
 
 /// A definition that is sent with the request.
@@ -207,11 +225,39 @@ pub struct WorkflowItem {
     /// its disk takes it, and what was asked of it meanwhile happens then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for_disk: Option<String>,
+    /// The folder in which agents of it and others that may write run at the same time, so that
+    /// they can undo each other's work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sharing: Option<SharedFolder>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// Several agents that may write to one folder at the same time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SharedFolder {
+    /// The folder.
+    pub folder: String,
+    /// The agents, of all sessions.
+    pub agents: Vec<FolderAgent>,
+}
+
+/// An agent that may write to a folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FolderAgent {
+    /// The session it belongs to.
+    pub workflow: SessionId,
+    /// The readable name of the session.
+    pub workflow_name: String,
+    /// Its task.
+    pub task: TaskId,
+    /// The type of its adapter.
+    pub adapter: String,
 }
 
 /// Everything about a session.
@@ -319,6 +365,10 @@ pub struct TaskItem {
     /// When the newest attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// The tree that it works in: the id of a task, or `@run`; nothing if it works in the folder of
+    /// the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
     /// What it does or why it failed, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
