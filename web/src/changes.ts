@@ -1,4 +1,4 @@
-// Changes as the page shows them: rows of a diff, the lines a remark is about, what a file is.
+// Changes as the page shows them: rows of a diff, the lines a comment is about, what a file is.
 import type { ChangeHunk, ChangeLine, FileChange, FileChangeStatus, ReviewSide, TreeItem } from "./api-trees";
 import { RUN_TREE } from "./api-trees";
 
@@ -70,7 +70,7 @@ export function neighbour(rows: readonly DiffRow[], at: number, by: number): num
   return (inLeft ? next.left ?? next.right : next.right ?? next.left)?.at ?? null;
 }
 
-/** The lines between two of one side, within one hunk: what a remark can be about. */
+/** The lines between two of one side, within one hunk: what a comment can be about. */
 export function between(lines: readonly PlacedLine[], anchor: number, focus: number): PlacedLine[] {
   const from = lines[anchor];
   const to = lines[focus];

@@ -1,4 +1,4 @@
-// The remarks that are not sent yet, one list for each task whose work is looked at. They outlive
+// The comments that are not sent yet, one list for each task whose work is looked at. They outlive
 // the tab, and all tabs of the browser show the same.
 import { signal, type Signal } from "@preact/signals";
 import { keyOf, NO_DRAFTS, read, written, type Drafts } from "./review";

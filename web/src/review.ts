@@ -1,4 +1,4 @@
-// Remarks about lines that are not sent yet. They are kept in this browser, and go to the agent as
+// Comments about lines that are not sent yet. They are kept in this browser, and go to the agent as
 // one message. Each knows the lines it was made about, so that it follows them when the file
 // changes, and is said to be outdated when they are gone.
 import type { ReviewComment, ReviewSide, SendReview } from "./api-trees";

@@ -30,7 +30,7 @@ test("the keyboard stays in its column as long as there is a line", () => {
   assert.equal(neighbour([], 0, 1), null);
 });
 
-test("a remark is about lines of one side and of one hunk", () => {
+test("a comment is about lines of one side and of one hunk", () => {
   const lines = placed(HUNKS);
   const texts = (anchor: number, focus: number) => between(lines, anchor, focus).map((one) => one.t).join("");
   assert.equal(texts(0, 0), "a");

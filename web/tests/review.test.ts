@@ -49,11 +49,11 @@ test("everything goes in one request, with the version that the lines were count
   assert.deepEqual(request({ drafts: [], summary: "only this" }, false).body, { summary: "only this", send: false });
 });
 
-test("a remark about an older version is not lost and not counted in the wrong one", () => {
+test("a comment about an older version is not lost and not counted in the wrong one", () => {
   const newer: Draft = { ...DRAFT, id: "2", head: "h2" };
-  const { body, commented } = request({ drafts: [{ ...DRAFT, text: "old remark" }, newer, { ...newer, id: "3" }], summary: "" }, true);
+  const { body, commented } = request({ drafts: [{ ...DRAFT, text: "old comment" }, newer, { ...newer, id: "3" }], summary: "" }, true);
   assert.deepEqual([body.head, commented.map((draft) => draft.id)], ["h2", ["2", "3"]]);
-  assert.equal(body.summary, "a.rs:2-3, which has changed since:\n> two\n> three\nold remark");
+  assert.equal(body.summary, "a.rs:2-3, which has changed since:\n> two\n> three\nold comment");
 });
 
 test("drafts survive being kept, and what is none is not taken for one", () => {

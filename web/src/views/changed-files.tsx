@@ -15,7 +15,7 @@ export function ChangedFiles({ files, omitted, chosen, drafts, touched, tree, on
   files: readonly FileChange[];
   omitted: number;
   chosen: string | null;
-  /** How many remarks each file has. */
+  /** How many comments each file has. */
   drafts: ReadonlyMap<string, number>;
   /** Which other trees change a file. */
   touched: ReadonlyMap<string, readonly string[]>;

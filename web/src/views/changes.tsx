@@ -1,4 +1,4 @@
-// What the agent of a task changed in its tree: files, their lines, remarks about them, and the way
+// What the agent of a task changed in its tree: files, their lines, comments about them, and the way
 // onto a branch. Asked for when it is shown and after facts about the tree, and at no other time.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Workflow } from "../api";
@@ -18,7 +18,7 @@ import { apart, Diff } from "./diff";
 import { Branch, Columns, Comment, Retry, Send, Upload, Warn } from "./icons";
 import { MergeDialog } from "./merge";
 import { Empty, Loading, say, useAsked, Wrong } from "./parts";
-import { Remark, type RemarkActions } from "./remark";
+import { DraftComment, type CommentActions } from "./draft-comment";
 import { ReviewDialog } from "./review";
 
 const NARROW = "(max-width: 900px)";
@@ -150,10 +150,7 @@ export function Changes({ workflow, task, tree, file }: {
   };
 
   if (value === null) return error !== null ? <Wrong error={error} /> : <Loading what="the changes" />;
-  const closed = () => {
-    open(null);
-    section.current?.focus({ preventScroll: true });
-  };
+  const closed = () => open(null);
   return (
     <section class="changes" ref={section} tabIndex={0} onKeyDown={onKeyDown}
       aria-label={`Changes in the tree of ${treeName(value.tree)}. Keys: n and p next and previous file, c comments on the line, s sends the review, v changes the view.`}>
@@ -223,19 +220,19 @@ function Notices({ changes, task, more }: { changes: TreeChanges; task: string; 
 }
 
 /** Drafts about files that are not in the list any more. */
-function StrayDrafts({ drafts, files, actions }: { drafts: readonly Draft[]; files: readonly FileChange[]; actions: RemarkActions }) {
+function StrayDrafts({ drafts, files, actions }: { drafts: readonly Draft[]; files: readonly FileChange[]; actions: CommentActions }) {
   const strays = drafts.filter((draft) => !files.some((file) => file.path === draft.path));
   if (strays.length === 0) return null;
   return (
     <section class="stray-drafts" aria-label="Comments on files that are not listed">
       <h3>Comments on files that are not listed</h3>
-      {strays.map((draft) => <div key={draft.id}><p class="muted"><bdi>{draft.path}</bdi></p><Remark draft={draft} actions={actions} quote /></div>)}
+      {strays.map((draft) => <div key={draft.id}><p class="muted"><bdi>{draft.path}</bdi></p><DraftComment draft={draft} actions={actions} quote /></div>)}
     </section>
   );
 }
 
 /** What can be done with drafts. They stay in this browser until they are sent. */
-function actionsFor(id: string, task: string): RemarkActions {
+function actionsFor(id: string, task: string): CommentActions {
   const drafts = draftsOf(id, task);
   const change: (how: Parameters<typeof keepDrafts>[2]) => void = (how) => {
     if (!keepDrafts(id, task, how)) say({ text: "This browser keeps nothing: unsent comments go with this tab." });
@@ -326,7 +323,7 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
       <What file={file} changes={value} />
       {error !== null && <Wrong error={error} />}
       {value === null && error === null && <Loading what="the lines" />}
-      {actions && strays.map((draft) => <Remark key={draft.id} draft={draft} actions={actions} quote />)}
+      {actions && strays.map((draft) => <DraftComment key={draft.id} draft={draft} actions={actions} quote />)}
       {value !== null && value.hunks.length > 0 && (
         <Diff changes={value} split={split} drafts={mine} writing={writingHere ? writing : null} actions={actions} onComment={onComment} begin={begin} />
       )}

@@ -1,5 +1,5 @@
 // The lines of one file that differ, in one column or in two, to be moved over with the keyboard
-// and remarked on. What agents wrote is shown as text and never as markup.
+// and commented on. What agents wrote is shown as text and never as markup.
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { FileChanges } from "../api-trees";
@@ -10,7 +10,7 @@ import {
 import type { Piece } from "../highlight";
 import { plural } from "../labels";
 import type { Draft } from "../review";
-import { Remark, RemarkForm, type RemarkActions } from "./remark";
+import { DraftComment, CommentForm, type CommentActions } from "./draft-comment";
 
 /** So many rows are laid out together, and only when they come into view. */
 const BLOCK = 100;
@@ -56,12 +56,12 @@ interface DiffProps {
   changes: FileChanges;
   split: boolean;
   drafts: readonly Draft[];
-  /** The lines that are being remarked on. */
+  /** The lines that are being commented on. */
   writing: { side: string; endLine: number } | null;
-  actions: RemarkActions | null;
-  /** Begins a remark about these lines. */
+  actions: CommentActions | null;
+  /** Begins a comment about these lines. */
   onComment: (lines: PlacedLine[]) => void;
-  /** Begins a remark about the lines that are chosen, for buttons and keys outside. */
+  /** Begins a comment about the lines that are chosen, for buttons and keys outside. */
   begin: { current: () => boolean };
 }
 
@@ -79,7 +79,7 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
   useEffect(() => setSelection((old) => (old.focus < lines.length ? old : { anchor: 0, focus: 0 })), [lines]);
   const chosen = useMemo(() => between(lines, selection.anchor, selection.focus), [lines, selection]);
   const marked = useMemo(() => new Set(chosen.length > 1 ? chosen.map((line) => line.at) : []), [chosen]);
-  const below = useMemo(() => remarksBelow(lines, drafts), [lines, drafts]);
+  const below = useMemo(() => commentsBelow(lines, drafts), [lines, drafts]);
   const formAt = writing === null ? null : lineOf(lines, writing.side, writing.endLine);
 
   useLayoutEffect(() => {
@@ -89,6 +89,15 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
     cell?.focus({ preventScroll: true });
     cell?.scrollIntoView({ block: "nearest" });
   }, [selection]);
+
+  // A form or a comment that had the keyboard is gone: it goes back to the line.
+  useEffect(() => {
+    if (document.activeElement !== document.body || !grid.current?.dataset.commented) return;
+    grid.current.querySelector<HTMLElement>(`[data-cell="${selection.focus}"]`)?.focus({ preventScroll: true });
+  }, [formAt, below]);
+  useEffect(() => {
+    if (grid.current && (formAt !== null || below.size > 0)) grid.current.dataset.commented = "yes";
+  }, [formAt, below]);
 
   const go = (at: number | null, extend: boolean) => {
     if (at === null) return;
@@ -155,7 +164,7 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
             before={at === 0 ? null : blocks[at - 1]!.at(-1)!}
             cursor={holds(block, selection.focus) ? selection.focus : null}
             marked={[...marked].some((line) => holds(block, line)) ? marked : NONE}
-            below={[...below.keys()].some((line) => holds(block, line)) ? below : NO_REMARKS}
+            below={[...below.keys()].some((line) => holds(block, line)) ? below : NO_COMMENTS}
             form={holds(block, formAt) ? formAt : null} />
         ))}
       </div>
@@ -167,7 +176,7 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
 }
 
 const NONE: ReadonlySet<number> = new Set();
-const NO_REMARKS: ReadonlyMap<number, readonly Draft[]> = new Map();
+const NO_COMMENTS: ReadonlyMap<number, readonly Draft[]> = new Map();
 
 /** The place of a line by its number, on one side. */
 function lineOf(lines: readonly PlacedLine[], side: string, number: number): number | null {
@@ -175,7 +184,7 @@ function lineOf(lines: readonly PlacedLine[], side: string, number: number): num
 }
 
 /** Drafts by the line they stand below. Those whose line is not there are listed elsewhere. */
-function remarksBelow(lines: readonly PlacedLine[], drafts: readonly Draft[]): ReadonlyMap<number, readonly Draft[]> {
+function commentsBelow(lines: readonly PlacedLine[], drafts: readonly Draft[]): ReadonlyMap<number, readonly Draft[]> {
   const below = new Map<number, Draft[]>();
   for (const draft of drafts) {
     const at = draft.outdated ? null : lineOf(lines, draft.side, draft.endLine);
@@ -196,7 +205,7 @@ interface BlockProps {
   first: boolean;
   before: DiffRow | null;
   colours: Colours | null;
-  actions: RemarkActions | null;
+  actions: CommentActions | null;
   cursor: number | null;
   marked: ReadonlySet<number>;
   below: ReadonlyMap<number, readonly Draft[]>;
@@ -228,7 +237,7 @@ class Block extends Component<BlockProps> {
         }
       }
       drawn.push(this.row(row));
-      drawn.push(...this.remarks(row));
+      drawn.push(...this.comments(row));
     }
     return <div class="diff-block" role="rowgroup">{drawn}</div>;
   }
@@ -280,16 +289,16 @@ class Block extends Component<BlockProps> {
     );
   }
 
-  private remarks(row: DiffRow): ComponentChildren[] {
+  private comments(row: DiffRow): ComponentChildren[] {
     const { below, form, actions } = this.props;
     if (actions === null) return [];
     const found: ComponentChildren[] = [];
     for (const line of new Set([row.left, row.right])) {
       if (line === null) continue;
       for (const draft of below.get(line.at) ?? []) {
-        found.push(<div key={draft.id} role="row" class="diff-remark"><div role="gridcell"><Remark draft={draft} actions={actions} /></div></div>);
+        found.push(<div key={draft.id} role="row" class="diff-comment"><div role="gridcell"><DraftComment draft={draft} actions={actions} /></div></div>);
       }
-      if (form === line.at) found.push(<div key="form" role="row" class="diff-remark"><div role="gridcell"><RemarkForm actions={actions} /></div></div>);
+      if (form === line.at) found.push(<div key="form" role="row" class="diff-comment"><div role="gridcell"><CommentForm actions={actions} /></div></div>);
     }
     return found;
   }

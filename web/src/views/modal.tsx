@@ -1,4 +1,4 @@
-// A dialog over the page. The browser keeps the keyboard in it and gives it back.
+// A dialog over the page. The browser keeps the keyboard in it; afterwards it is where it was.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Close } from "./icons";
@@ -8,8 +8,15 @@ export function Modal({ title, onClose, children }: { title: string; onClose: ()
   const name = useId();
   useEffect(() => {
     const element = dialog.current;
+    const before = document.activeElement;
     if (element && !element.open) element.showModal();
-    return () => element?.close();
+    return () => {
+      element?.close();
+      // Nothing behind a dialog takes the keyboard as long as it is drawn.
+      requestAnimationFrame(() => {
+        if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+      });
+    };
   }, []);
   return (
     <dialog ref={dialog} class="modal" aria-labelledby={name}

@@ -1,9 +1,9 @@
-// A remark about lines, and the form in which one is written.
+// A comment about lines, and the form in which one is written.
 import { useEffect, useRef } from "preact/hooks";
 import type { Draft, Writing } from "../review";
 import { Comment, Trash } from "./icons";
 
-export interface RemarkActions {
+export interface CommentActions {
   /** What is being typed. */
   writing: () => Writing | null;
   type: (text: string) => void;
@@ -17,9 +17,9 @@ export interface RemarkActions {
 const about = ({ line, endLine, side }: Pick<Draft, "line" | "endLine" | "side">): string =>
   `${endLine > line ? `lines ${line} to ${endLine}` : `line ${line}`}${side === "old" ? ", before the change" : ""}`;
 
-export function Remark({ draft, actions, quote = false }: { draft: Draft; actions: RemarkActions; quote?: boolean }) {
+export function DraftComment({ draft, actions, quote = false }: { draft: Draft; actions: CommentActions; quote?: boolean }) {
   return (
-    <article class="remark" aria-label={`Comment on ${about(draft)}, not sent`}>
+    <article class="draft-comment" aria-label={`Comment on ${about(draft)}, not sent`}>
       <header>
         <Comment size={13} /> <strong>Comment on {about(draft)}</strong>
         <span class="chip">not sent</span>
@@ -28,13 +28,13 @@ export function Remark({ draft, actions, quote = false }: { draft: Draft; action
         <button type="button" class="quiet small" onClick={() => actions.edit(draft)}>Edit</button>
         <button type="button" class="quiet small icon-only" aria-label="Delete the comment" onClick={() => actions.drop(draft)}><Trash size={13} /></button>
       </header>
-      {(quote || draft.outdated) && <pre class="remark-quote">{draft.lines.slice(0, 8).join("\n")}{draft.lines.length > 8 ? "\n…" : ""}</pre>}
-      <p class="remark-text">{draft.text}</p>
+      {(quote || draft.outdated) && <pre class="comment-quote">{draft.lines.slice(0, 8).join("\n")}{draft.lines.length > 8 ? "\n…" : ""}</pre>}
+      <p class="comment-text">{draft.text}</p>
     </article>
   );
 }
 
-export function RemarkForm({ actions }: { actions: RemarkActions }) {
+export function CommentForm({ actions }: { actions: CommentActions }) {
   const box = useRef<HTMLTextAreaElement>(null);
   const writing = actions.writing();
   const key = writing ? `${writing.path} ${writing.side} ${writing.line} ${writing.endLine}` : "";
@@ -44,7 +44,7 @@ export function RemarkForm({ actions }: { actions: RemarkActions }) {
   }, [key]);
   if (writing === null) return null;
   return (
-    <form class="remark remark-form" onSubmit={(event) => {
+    <form class="draft-comment comment-form" onSubmit={(event) => {
       event.preventDefault();
       actions.finish();
     }}>
@@ -60,7 +60,7 @@ export function RemarkForm({ actions }: { actions: RemarkActions }) {
             event.stopPropagation();
           }} />
       </label>
-      <div class="remark-actions">
+      <div class="comment-actions">
         <button type="submit" class="primary" disabled={writing.text.trim() === ""}>Keep <kbd aria-hidden="true">Ctrl ↵</kbd></button>
         <button type="button" onClick={actions.giveUp}>Cancel</button>
         <span class="muted">It goes to the agent when you send the review.</span>
