@@ -5,7 +5,7 @@
 //! mark in front. Then it stands in quotation marks with octal escapes, as git writes it. A request
 //! names a file in the same way.
 
-use coven_model::{AttemptId, SessionId, Timestamp};
+use coven_model::{AttemptId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +74,9 @@ pub struct CheckpointItem {
     /// The attempt after which it was made, if it was after one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
-    /// How many files differed from those the tree was made with.
-    pub files: u32,
+    /// How many files differed from those the tree was made with, where that was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
     /// When it was made.
     pub at: Timestamp,
 }
@@ -238,7 +239,7 @@ pub enum ReviewSide {
     New,
 }
 
-/// A remark about lines of a file.
+/// A comment about lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReviewComment {
@@ -254,7 +255,7 @@ pub struct ReviewComment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub end_line: Option<u32>,
-    /// The remark.
+    /// The comment.
     #[schemars(length(min = 1, max = 16_384))]
     pub text: String,
 }
@@ -263,7 +264,7 @@ pub struct ReviewComment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SendReview {
-    /// The remarks; all of them go to the agent in one message.
+    /// The comments; all of them go to the agent in one message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 200))]
     pub comments: Vec<ReviewComment>,
@@ -306,11 +307,12 @@ pub enum ReviewDelivery {
 pub struct ReviewAnswer {
     /// How it reached the agent.
     pub delivery: ReviewDelivery,
+    /// The attempt that begins with it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
     /// The message, as the agent gets it.
     pub message: String,
     /// The comments whose lines have changed since, by their places in the request, from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outdated: Vec<u32>,
-    /// The session, for the record.
-    pub session: SessionId,
 }

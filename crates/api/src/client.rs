@@ -6,6 +6,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::io;

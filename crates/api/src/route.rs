@@ -462,7 +462,7 @@ pub const ROUTES: &[ApiRoute] = &[
     post(
         "/workflows/{id}/tasks/{task}/review",
         "sendReview",
-        "Send remarks about its changes to the agent of a task",
+        "Send comments about its changes to the agent of a task",
     )
     .takes::<SendReview>()
     .gives::<ReviewAnswer>()

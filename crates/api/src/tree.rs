@@ -149,6 +149,10 @@ pub struct MergeRequest {
     /// How; `merge` unless said.
     #[serde(default)]
     pub mode: MergeMode,
+    /// The message of the commit of a merge or a squash; one of ours unless said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 65_536))]
+    pub message: Option<String>,
     /// Whether it is only said what would happen. Nothing is changed then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -189,10 +193,9 @@ pub struct MergeAnswer {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// How many commits of the tree are not in `into`, or were not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commits: Option<u32>,
-    /// The files: of a conflict those that both changed, of a dirty checkout those that are in the
-    /// way, otherwise those that the branch gets.
+    pub commits: u32,
+    /// The files: of a conflict those that both changed, of a dirty checkout those of its changes
+    /// that are in the way, otherwise those that the branch gets.
     pub paths: Vec<String>,
     /// git's own words about a conflict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,9 +203,13 @@ pub struct MergeAnswer {
     /// The folder in which `into` is checked out, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<String>,
-    /// Whether the tree has changes that are not committed; they are committed before it is landed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub uncommitted: bool,
+    /// How many files are changed in that checkout, if it is in the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<u32>,
+    /// The files of the tree that are not committed. They are committed before it is landed; what
+    /// would happen is said without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommitted: Vec<String>,
 }
 
 /// What `POST /trees/prune` takes.
@@ -212,6 +219,10 @@ pub struct PruneTrees {
     /// Only the trees of this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflow: Option<String>,
+    /// Only this tree of it, whatever is in it: the id of a task, or `@run`. What is in it then is
+    /// kept in its last checkpoint, and a branch with commits that are nowhere else stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub force: Option<String>,
     /// Whether it is only said what would go. Nothing is changed then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
@@ -258,26 +269,35 @@ pub struct RestoreTree {
     pub checkpoint: Option<u32>,
 }
 
-/// What was brought back.
+/// What was brought back: a new tree with a branch of its own, so that nothing is written over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredTree {
     /// The session it belongs to.
     pub workflow: SessionId,
-    /// Which tree of the session: the id of a task, or `@run`.
+    /// The readable name of the session.
+    pub workflow_name: String,
+    /// The new tree, which is listed with the others, such as `build.2.restored1`.
     pub tree: String,
-    /// The checkpoint that it has the files of.
+    /// The checkpoint whose files it has.
     pub checkpoint: u32,
-    /// The folder that the files are in.
+    /// Its folder.
     pub path: String,
-    /// The branch that is checked out there.
+    /// Its branch, which is where the branch of the old tree was at the checkpoint.
     pub branch: String,
-    /// How many files were written.
+    /// How many files were written. They are not committed.
     pub written: u64,
-    /// What was left as it is, because something is there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub kept: Vec<String>,
     /// What could not be written, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub failed: Vec<String>,
+    pub failed: Vec<UnwrittenFile>,
+}
+
+/// A file that could not be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UnwrittenFile {
+    /// The file.
+    pub path: String,
+    /// Why it could not be written.
+    pub why: String,
 }

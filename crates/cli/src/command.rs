@@ -7,10 +7,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::failure::{self, Result};
 use crate::output::PutText;
 use crate::{
-    adapter, answer, attach, audit, cancel, completions, daemon, demo_agent, device, doctor,
-    events, explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key, logs, ls,
-    man, new, open, play, policy, results, resume, retry, rm, run, schema, send, show, stop, trust,
-    ui, wait,
+    adapter, answer, attach, audit, cancel, comment, completions, daemon, demo_agent, device, diff,
+    doctor, events, explain, finish, grimoire, hold, home, import, inbox, init, interrupt, key,
+    logs, ls, man, merge, new, open, play, policy, pr, results, resume, retry, review, rm, run,
+    schema, send, show, stop, trees, trust, ui, wait,
 };
 
 /// Runs teams of AI coding CLIs on your own machine.
@@ -36,13 +36,14 @@ pub(crate) struct CovenCli {
 
 /// The verbs by what people want to do. Each is in one group; a test holds them against the verbs
 /// there are.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Start", &["run", "new", "init"]),
     (
         "Look",
         &["ls", "show", "output", "logs", "events", "attach", "play", "wait", "explain", "ui"],
     ),
     ("Answer", &["inbox", "answer", "approve", "deny", "send", "finish"]),
+    ("Review", &["diff", "comment", "review", "merge", "pr", "trees"]),
     (
         "Repair",
         &["interrupt", "stop", "cancel", "resume", "retry", "rm", "doctor", "audit", "daemon"],
@@ -104,6 +105,19 @@ enum Command {
     Attach(attach::Arguments),
     /// Type a message to an agent.
     Send(send::Arguments),
+    /// Show what changed in a tree.
+    Diff(diff::Arguments),
+    /// Write a comment about lines that changed.
+    Comment(comment::Arguments),
+    /// Send comments to the agent that they are for.
+    #[command(subcommand)]
+    Review(review::Command),
+    /// Bring what was done in a tree onto a branch.
+    Merge(merge::Arguments),
+    /// Push the branch of a tree, and make a pull request.
+    Pr(pr::Arguments),
+    /// List the worktrees of agents; remove them, bring them back.
+    Trees(trees::Arguments),
     /// Show what tasks printed.
     Logs(logs::Arguments),
     /// Print what the steps of a run gave.
@@ -196,6 +210,12 @@ fn dispatch(command: Command) -> Result {
         Command::Deny(arguments) => answer::deny(arguments),
         Command::Attach(arguments) => attach::run(&arguments),
         Command::Send(arguments) => send::run(arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Comment(arguments) => comment::run(arguments),
+        Command::Review(command) => review::run(command),
+        Command::Merge(arguments) => merge::run(arguments),
+        Command::Pr(arguments) => pr::run(&arguments),
+        Command::Trees(arguments) => trees::run(arguments),
         Command::Logs(arguments) => logs::run(&arguments),
         Command::Output(arguments) => results::run(&arguments),
         Command::Wait(arguments) => wait::run(&arguments),

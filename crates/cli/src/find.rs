@@ -2,6 +2,7 @@
 //! or task.
 
 mod session;
+mod tree;
 
 use std::str::FromStr;
 
@@ -15,6 +16,7 @@ use crate::failure::{CommandFailure, Result};
 use crate::output;
 
 pub(crate) use session::NEWEST;
+pub(crate) use tree::tree;
 
 /// How many sessions are looked at for a name that is almost right.
 const MAX_COMPARED_SESSIONS: u32 = 1000;

@@ -9,7 +9,7 @@ use coven_api::workflow::{ListQuery, WorkflowItem};
 use crate::connect::{self, block_on};
 use crate::failure::Result;
 use crate::output::PutText;
-use crate::{output, question};
+use crate::{ls, output, question};
 
 /// What `coven inbox` takes.
 #[derive(clap::Args)]
@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         if arguments.json {
             return output::as_json(&open);
         }
-        let stuck = without_disk(&client, arguments.session.as_deref()).await?;
+        let items = live(&client, arguments.session.as_deref()).await?;
+        let stuck: Vec<&WorkflowItem> =
+            items.iter().filter(|item| item.waits_for_disk.is_some()).collect();
+        ls::note_sharing(&items);
         if open.interventions.is_empty() && stuck.is_empty() {
             output::say!("Nothing waits for you.");
             return Ok(());
@@ -53,16 +56,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })
 }
 
-/// The sessions that go on only when a person has made room on a disk. What their agents ask
-/// meanwhile comes up then.
-async fn without_disk(client: &ApiClient, session: Option<&str>) -> Result<Vec<WorkflowItem>> {
+/// The sessions that are not over: among them those that go on only when a person has made room on
+/// a disk, whose agents ask then, and those whose agents share a folder.
+async fn live(client: &ApiClient, session: Option<&str>) -> Result<Vec<WorkflowItem>> {
     if let Some(session) = session {
-        let item = crate::find::workflow(client, session).await?.item;
-        return Ok(item.waits_for_disk.is_some().then_some(item).into_iter().collect());
+        return Ok(vec![crate::find::workflow(client, session).await?.item]);
     }
     let status = Some("pending,running,blocked".to_owned());
-    let page = client.workflows(&ListQuery { status, ..ListQuery::default() }).await?;
-    Ok(page.workflows.into_iter().filter(|item| item.waits_for_disk.is_some()).collect())
+    Ok(client.workflows(&ListQuery { status, ..ListQuery::default() }).await?.workflows)
 }
 
 /// What waits, with its excerpts and the commands that decide.

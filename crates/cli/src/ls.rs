@@ -1,5 +1,6 @@
 //! `coven ls`: the sessions there are.
 
+mod sharing;
 mod table;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use crate::connect::{self, block_on};
 use crate::failure::Result;
 use crate::{folders, last_line, output};
 
+pub(crate) use sharing::{note as note_sharing, words as sharing_words};
 pub(crate) use table::{PrintedLines, cause_words, table};
 
 /// How many are shown unless said.
@@ -143,6 +145,7 @@ fn show(
             output::say!("{} {}", item.name, output::one_line(problem));
         }
     }
+    sharing::note(found);
     let more = total - found.len() as u64;
     if more > 0 {
         output::say!("{more} more: coven ls --all, or -n {}", found.len() * 5);

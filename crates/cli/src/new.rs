@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use coven_adapters::AdapterConfigLoader;
-use coven_api::workflow::{OneAgent, StartWorkflow};
+use coven_api::workflow::{OneAgent, RunIsolation, StartWorkflow};
 use coven_model::{AgentMode, PermissionLevel};
 
 use crate::attach::{self, AttachEnd, TerminalView};
@@ -24,6 +24,7 @@ const AGENT_TASK: &str = "agent";
   coven new claude \"Fix the failing test\"      with something to do
   coven new codex \"Write docs\" --detach        in the background: coven attach NAME
   coven new gemini \"Summarise\" --mode headless one turn without a terminal
+  coven new claude -t \"Fix the failing test\"   in a worktree of its own: coven diff, coven merge
   coven new demo                               an agent that needs nothing installed
   coven new claude -- --verbose                an argument of its own
 
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// Let its adapter answer what it knows how to answer.
     #[arg(long)]
     auto_approve: bool,
+    /// Let it work in a git worktree of its own, on a branch `coven/NAME`.
+    #[arg(short, long)]
+    tree: bool,
     /// The folder it works in; the current one unless said.
     #[arg(short = 'C', long, value_name = "FOLDER")]
     base_dir: Option<PathBuf>,
@@ -141,6 +145,7 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
     let start = StartWorkflow {
         agent: Some(agent),
         goal: Some(goal.unwrap_or_else(|| arguments.adapter.clone())),
+        isolation: arguments.tree.then_some(RunIsolation::Task),
         base_dir: Some(base.display().to_string()),
         env: Some(connect::environment()),
         ..StartWorkflow::default()

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use coven_api::system::{TrustQuery, TrustState};
-use coven_api::workflow::{StartWorkflow, StartedSession, WorkflowDefinition};
+use coven_api::workflow::{RunIsolation, StartWorkflow, StartedSession, WorkflowDefinition};
 use coven_api::{ApiClient, ApiProblem, ProblemCode};
 use coven_model::AutoAnswer;
 
@@ -74,6 +74,9 @@ pub(crate) struct Arguments {
     /// not shown whole and what took no answer is still asked.
     #[arg(long, value_name = "HOW")]
     auto: Option<AutoArgument>,
+    /// Let the run work in a git worktree of its own, so that this folder stays as it is.
+    #[arg(long)]
+    tree: bool,
     /// The adapter for steps that name none.
     #[arg(long, value_name = "TYPE", add = crate::complete::adapters())]
     adapter: Option<String>,
@@ -216,6 +219,7 @@ async fn request(
         env: Some(connect::environment()),
         auto: auto.map(Into::into),
         default_adapter: arguments.adapter.clone(),
+        isolation: arguments.tree.then_some(RunIsolation::Run),
         ..StartWorkflow::default()
     };
     match what {

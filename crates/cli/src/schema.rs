@@ -29,6 +29,8 @@ pub(crate) enum SchemaFile {
     Grimoire,
     /// A policy, `policy.yaml`.
     Policy,
+    /// A project's `.coven/config.yaml`.
+    Project,
     /// A stage workflow, which is a workflow in JSON.
     Workflow,
 }
@@ -41,6 +43,7 @@ impl SchemaFile {
             Self::Config => "config",
             Self::Grimoire => "grimoire",
             Self::Policy => "policy",
+            Self::Project => "project",
             Self::Workflow => "workflow",
         }
     }
@@ -51,6 +54,7 @@ impl SchemaFile {
             Self::Config => coven_daemon::config_schema(),
             Self::Grimoire => coven_workflow::schema::grimoire(),
             Self::Policy => coven_policy::schema(),
+            Self::Project => coven_daemon::project_schema(),
             Self::Workflow => coven_workflow::schema::workflow(),
         }
     }

@@ -134,6 +134,9 @@ fn session(workflow: &WorkflowDetails) -> Result {
         let (note, name) = (output::one_line(note), &item.name);
         say("note", &paint.yellow(&format!("{id}: {note}; coven logs {name}/{id} has them")));
     }
+    if let Some(shared) = &item.sharing {
+        say("note", &paint.yellow(&ls::sharing_words(shared)));
+    }
     if item.foreign {
         say("note", "it is foreign: it was not made by you in this folder, and can only be read");
     } else if let Some(problem) = &item.waits_for_disk {
@@ -266,6 +269,11 @@ async fn one_task(
     say("step", task.step.clone());
     say("attempt", task.attempt.to_string());
     say("mode", task.mode.to_string());
+    if let Some(tree) = &task.tree {
+        let full = format!("{}/{name}", workflow.item.name);
+        let whose = if tree == name { "its own".to_owned() } else { format!("that of {tree}") };
+        say("tree", format!("{whose}: coven diff {full}"));
+    }
     if let Some(began) = task.started_at {
         let ended = task.ended_at.unwrap_or_else(output::now);
         say("time", format!("{}, {}", output::moment(began), output::age(ended.since(began))));

@@ -2,6 +2,7 @@
 //! `coven_api::route::ROUTES`; a test holds this router against it.
 
 mod catalogue;
+mod changes;
 pub(crate) mod device;
 mod event;
 mod import;
@@ -12,6 +13,7 @@ mod policy;
 mod report;
 mod system;
 mod task;
+mod tree;
 mod trust;
 mod workflow;
 
@@ -45,6 +47,15 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/workflows/{id}/tasks/{task}/interrupt", post(task::interrupt))
         .route("/workflows/{id}/tasks/{task}/complete", post(task::complete))
         .route("/workflows/{id}/tasks/{task}/stop", post(task::stop))
+        .route("/workflows/{id}/tasks/{task}/changes", get(changes::list))
+        .route("/workflows/{id}/tasks/{task}/changes/file", get(changes::file))
+        .route("/workflows/{id}/tasks/{task}/changes/patch", get(changes::patch))
+        .route("/workflows/{id}/tasks/{task}/review", post(changes::review))
+        .route("/workflows/{id}/trees", get(tree::of_workflow))
+        .route("/workflows/{id}/merge", post(tree::merge))
+        .route("/trees", get(tree::list))
+        .route("/trees/prune", post(tree::prune))
+        .route("/trees/restore", post(tree::restore))
         .route("/hook/{session}/{task}/{attempt}", post(report::take))
         .route("/interventions", get(intervention::list))
         .route("/interventions/{session}/{number}", post(intervention::decide))

@@ -6,6 +6,7 @@
 //! port: 7717
 //! proxyUsers: [caddy]
 //! logLevel: info
+//! defaults: {isolation: auto}
 //! agentClipboard: true
 //! retention: {keep: 200, age: 90d}
 //! on:
@@ -15,6 +16,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coven_api::workflow::RunIsolation;
 use coven_folder::read_plain_file;
 use coven_notation::{
     FileSyntax, HumanDuration, MAX_BYTES, ProblemReport, SourceFile, read, schema_of,
@@ -53,6 +55,9 @@ pub struct ServiceConfig {
     /// The adapter for steps that name none.
     #[schemars(length(min = 1, max = 64))]
     pub default_adapter: Option<String>,
+    /// What runs do whose definition does not say it.
+    #[serde(default)]
+    pub defaults: RunDefaults,
     /// The port on loopback; unless said it is the one of the last time, or a free one.
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
@@ -84,6 +89,16 @@ pub struct ServiceConfig {
     /// `COVEN_WORKFLOW`, `COVEN_NAME`, `COVEN_STATUS`, `COVEN_GOAL` and `COVEN_BASE_DIR`.
     #[serde(default)]
     pub on: Hooks,
+}
+
+/// What runs do whose definition does not say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunDefaults {
+    /// Where agents work: in the folder itself (`shared`, the usual), in a git worktree of the run
+    /// (`run`), each task in one of its own (`task`), or so where several that write run beside
+    /// each other (`auto`).
+    pub isolation: Option<RunIsolation>,
 }
 
 /// How much the log says.
@@ -214,11 +229,12 @@ mod tests {
     fn everything_that_can_be_said_is_read_and_nothing_need_be() {
         let config = load(
             "maxAgents: 3\ndefaultAdapter: demo\nport: 7717\nproxyUsers: [caddy, \"33\", 65534]\nlogLevel: debug\n\
-             retention: {keep: 7, age: 30d}\non: {blocked: notify}\n",
+             defaults: {isolation: auto}\nretention: {keep: 7, age: 30d}\non: {blocked: notify}\n",
         )
         .unwrap();
         assert_eq!((config.max_agents, config.port), (Some(3), Some(7717)));
         assert_eq!(config.log_level, Some(LogLevel::Debug));
+        assert_eq!(config.defaults.isolation, Some(RunIsolation::Auto));
         assert_eq!(config.proxy_users, ["caddy", "33", "65534"]);
         assert_eq!(config.on.blocked.as_deref(), Some("notify"));
         let age = Some(Duration::from_hours(30 * 24));
@@ -241,6 +257,8 @@ mod tests {
             ("port: 99999\n", "port"),
             ("retention: {age: 30}\n", "age"),
             ("logLevel: loud\n", "loud"),
+            ("defaults: {isolation: apart}\n", "apart"),
+            ("defaults: {isolated: auto}\n", "did you mean `isolation`"),
             ("- a list\n", "list"),
         ] {
             let error = load(text).unwrap_err().to_string();

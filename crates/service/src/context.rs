@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use coven_api::system::FolderTrust;
-use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter};
+use coven_notation::ProblemReport;
+use coven_orchestrator::{AdmissionQueue, Feed, JournalWriter, ProjectTrust, TreesConfig};
 use coven_store::SessionAuthority;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +18,7 @@ use crate::config::ServiceConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
 use crate::places::UserFolders;
+use crate::trees;
 use crate::trust_store::TrustStore;
 use crate::versions::InstalledVersions;
 
@@ -57,6 +59,16 @@ impl ServiceContext {
     /// The same, with the contents of its files or what has changed of them.
     pub(crate) fn contents_of(&self, path: &Path) -> Result<FolderTrust, ServiceError> {
         self.trust.standing(path, true).map_err(|error| cannot_look(path, &error))
+    }
+
+    /// What a project says about its trees, in what the user agreed to of it.
+    pub(crate) fn trees_of(
+        &self,
+        base_dir: &Path,
+        project: &ProjectTrust,
+    ) -> Result<TreesConfig, Box<ProblemReport>> {
+        let home = std::env::home_dir();
+        trees::config::trees_config(base_dir, project.files.as_deref(), home.as_deref())
     }
 
     /// Where the definitions of a base directory are that stands like this.

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use coven_model::{InterventionChoice, InterventionId, SessionId, TaskId};
-use coven_orchestrator::{ExecuteError, OpenError, RequestError};
+use coven_notation::ProblemReport;
+use coven_orchestrator::{ExecuteError, OpenError, RequestError, TreeRequestError};
 use coven_store::NotOwned;
 use coven_workflow::catalogue::UnusableGrimoire;
 
@@ -160,12 +161,31 @@ pub enum ServiceError {
     /// The grimoire cannot be used.
     #[error("{}", printable(&.0.to_string()))]
     Grimoire(UnusableGrimoire),
+    /// The configuration that the project brings along has errors.
+    #[error("{}", first_problem("the project's configuration has errors", .0))]
+    ProjectConfig(Box<ProblemReport>),
     /// The session cannot be made.
     #[error("{}", execute(.0))]
     Execute(ExecuteError),
     /// The session does not do what it is asked.
     #[error("{}", printable(&.0.to_string()))]
     Request(RequestError),
+
+    /// What is asked of a tree cannot be done.
+    #[error("{}", printable(&.0.to_string()))]
+    Tree(TreeRequestError),
+    /// The session has several trees, and the request does not say which is meant.
+    #[error("it has several trees: {}", .0.join(", "))]
+    WhichTree(Vec<String>),
+    /// Several tasks worked in the tree of the run, and the request does not say which is meant.
+    #[error("several tasks worked in the tree of the run: {}", .0.join(", "))]
+    WhichTask(Vec<String>),
+    /// The patch has more bytes than an answer.
+    #[error("the patch has {} MiB, which is more than is given at once", .0 >> 20)]
+    PatchTooLarge(u64),
+    /// The base directory is not open, and looking opens none.
+    #[error("the sessions of {} are not open, so their trees cannot be compared", .0.display())]
+    NotOpen(PathBuf),
 
     /// The disk does not take it.
     #[error("{what}: {source}")]
@@ -227,6 +247,15 @@ impl From<RequestError> for ServiceError {
     }
 }
 
+impl From<TreeRequestError> for ServiceError {
+    fn from(error: TreeRequestError) -> Self {
+        match error {
+            TreeRequestError::Request(error) => error.into(),
+            error => Self::Tree(error),
+        }
+    }
+}
+
 impl ServiceError {
     /// What a process printed cannot be read.
     pub(crate) fn unreadable(error: impl std::fmt::Display) -> Self {
@@ -241,7 +270,11 @@ fn named(all: &[(SessionId, PathBuf)]) -> String {
 
 fn execute(error: &ExecuteError) -> String {
     let ExecuteError::Definition(report) = error else { return printable(&error.to_string()) };
+    first_problem("the definition has errors", report)
+}
+
+fn first_problem(what: &str, report: &ProblemReport) -> String {
     let first = report.problems.first();
     let first = first.map(|first| format!(": {}", printable(&first.message)));
-    format!("the definition has errors{}", first.unwrap_or_default())
+    format!("{what}{}", first.unwrap_or_default())
 }

@@ -49,6 +49,7 @@ mod problem;
 mod report;
 mod service;
 mod sessions;
+mod sharing;
 mod show;
 mod start;
 mod status;
@@ -56,6 +57,7 @@ mod tape_quota;
 mod task;
 mod terminal;
 pub mod text;
+mod trees;
 mod trust;
 mod trust_changes;
 mod trust_copy;
@@ -68,7 +70,8 @@ mod versions;
 
 pub use attempt::{Recording, TaskOutput, TranscriptFollower};
 pub use config::{
-    ConfigError, Hooks, LogLevel, RetentionConfig, ServiceConfig, schema as config_schema,
+    ConfigError, Hooks, LogLevel, RetentionConfig, RunDefaults, ServiceConfig,
+    schema as config_schema,
 };
 pub use coven_orchestrator::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, LiveEvent, PublishedEvent,
@@ -93,4 +96,5 @@ pub use policies::{
 };
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
+pub use trees::config::{ProjectConfig, ProjectTrees, schema as project_schema};
 pub use trust_store::project_trust;

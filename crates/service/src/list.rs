@@ -12,6 +12,7 @@ use crate::base_dir;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::Sessions;
+use crate::sharing::shared_folders;
 use crate::text::{excerpt, printable};
 
 /// How many sessions a page has unless the request says.
@@ -102,7 +103,9 @@ impl Service {
             .map(|(_, place)| *place)
             .collect();
         let mut waiting: BTreeMap<SessionId, u32> = BTreeMap::new();
+        let mut sharing = BTreeMap::new();
         for place in open {
+            sharing.extend(shared_folders(&bases[place]));
             for intervention in bases[place].interventions() {
                 *waiting.entry(intervention.workflow_id).or_default() += 1;
             }
@@ -114,6 +117,7 @@ impl Service {
                 (item.running, item.queued) = running(&bases[place], &entry.id);
                 item.retrying = retrying(&bases[place], &entry.id);
                 item.waits_for_disk = waits_for_disk(&bases[place], &entry.id);
+                item.sharing = sharing.remove(&entry.id);
                 if let Some(status) = status_without_disk(&bases[place], &item) {
                     item.status = status;
                     item.state = status.into();
@@ -176,6 +180,7 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
         problem: entry.problem.as_deref().map(printable),
         retrying: None,
         waits_for_disk: None,
+        sharing: None,
     }
 }
 

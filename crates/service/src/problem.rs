@@ -6,7 +6,7 @@ use std::path::Path;
 use coven_api::catalogue::TextDiagnostic;
 use coven_api::{ApiProblem, ProblemCode};
 use coven_notation::{ProblemReport, ProblemSeverity, printable};
-use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError};
+use coven_orchestrator::{ClaimError, ExecuteError, OpenError, RequestError, TreeRequestError};
 use coven_policy::AddRuleError;
 use coven_store::NotOwned;
 use coven_store::index::ResolveError;
@@ -24,13 +24,14 @@ impl ServiceError {
                 ProblemCode::BadRequest
             }
             Self::BadInput(_) | Self::NoSessionNamed => ProblemCode::BadInput,
-            Self::CheckTimeout(_) => ProblemCode::BadDefinition,
+            Self::CheckTimeout(_) | Self::ProjectConfig(_) => ProblemCode::BadDefinition,
             Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
             Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),
-            Self::BaseDirReplaced(_) | Self::NotTyped(_) | Self::PolicyNotAccepted => {
-                ProblemCode::NotNow
-            }
+            Self::BaseDirReplaced(_)
+            | Self::NotTyped(_)
+            | Self::PolicyNotAccepted
+            | Self::NotOpen(_) => ProblemCode::NotNow,
             Self::StaleTrust(_) | Self::StaleImport(_) | Self::OtherRule => {
                 ProblemCode::StaleDigest
             }
@@ -56,6 +57,9 @@ impl ServiceError {
             Self::Grimoire(unusable) => grimoire(unusable),
             Self::Execute(error) => execute(error),
             Self::Request(error) => request(error),
+            Self::Tree(error) => tree(error),
+            Self::WhichTree(_) | Self::WhichTask(_) => ProblemCode::BadInput,
+            Self::PatchTooLarge(_) => ProblemCode::TooLarge,
             Self::Storage { .. } | Self::UnreadableOutput(_) => ProblemCode::Storage,
             Self::Stopping => ProblemCode::Stopping,
             Self::Internal(_) => ProblemCode::Internal,
@@ -111,6 +115,15 @@ impl ServiceError {
             Self::UnknownGrimoire { near: None, .. } => "`GET /grimoires` lists them",
             Self::UnknownAdapter(_) => "`GET /adapters` lists them",
             Self::Request(error) => hint_for_request(error)?,
+            Self::Tree(error) => hint_for_tree(error)?,
+            Self::ProjectConfig(report) => {
+                let file = printable(report.source.name());
+                return Some(format!("mend {file}, then `coven trust`"));
+            }
+            Self::WhichTree(_) => "name one of them as `task`",
+            Self::WhichTask(_) => "name one of them in the path",
+            Self::PatchTooLarge(_) => "`…/changes` lists the files, `…/changes/file` has each",
+            Self::NotOpen(_) => "`POST /base-dirs` opens the folder (`coven open`)",
             _ => return None,
         };
         Some(hint.to_owned())
@@ -120,6 +133,7 @@ impl ServiceError {
     pub fn problem(&self) -> ApiProblem {
         let problems = match self {
             Self::Execute(ExecuteError::Definition(report)) => diagnostics(report),
+            Self::ProjectConfig(report) => diagnostics(report),
             _ => Vec::new(),
         };
         let problem = ApiProblem::new(self.code(), self.to_string()).with_problems(problems);
@@ -225,6 +239,37 @@ fn request(error: &RequestError) -> ProblemCode {
         | RequestError::Facts(ReadError::Damaged(_)) => ProblemCode::DamagedSession,
         _ => ProblemCode::Storage,
     }
+}
+
+fn tree(error: &TreeRequestError) -> ProblemCode {
+    match error {
+        TreeRequestError::Request(error) => request(error),
+        TreeRequestError::NoTree(_)
+        | TreeRequestError::NotInTree(_)
+        | TreeRequestError::NothingHeld(_) => ProblemCode::NoTree,
+        TreeRequestError::NoCheckpoint { .. } => ProblemCode::CheckpointNotFound,
+        TreeRequestError::NotChanged(_) => ProblemCode::FileNotChanged,
+        TreeRequestError::NoBranch(_) => ProblemCode::BranchNotFound,
+        TreeRequestError::NoTarget => ProblemCode::BadInput,
+        TreeRequestError::NotNow(_) => ProblemCode::NotNow,
+        TreeRequestError::Commit(_) | TreeRequestError::Git(_) | TreeRequestError::Failed(_) => {
+            ProblemCode::GitFailed
+        }
+    }
+}
+
+fn hint_for_tree(error: &TreeRequestError) -> Option<&'static str> {
+    Some(match error {
+        TreeRequestError::NoTree(_) => "`GET /workflows/{id}/trees` lists its trees",
+        TreeRequestError::NotInTree(_) => {
+            "it works in the session's folder: use git there, or give agents trees with `isolation`"
+        }
+        TreeRequestError::NoCheckpoint { .. } => "`…/changes` lists its checkpoints",
+        TreeRequestError::NotChanged(_) => "`…/changes` lists the files that differ",
+        TreeRequestError::NoTarget => "name a branch as `into`",
+        TreeRequestError::Commit(_) => "mend it in the tree, then try again",
+        _ => return None,
+    })
 }
 
 fn refused(refused: &RefusalReason) -> ProblemCode {

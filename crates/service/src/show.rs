@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coven_api::workflow::{SessionOutputs, StepResult, TaskItem, WorkflowDetails};
-use coven_model::{PlanView, SessionId, TaskId};
+use coven_model::{PlanView, SessionId, TaskId, TreeId};
 use coven_orchestrator::{SessionSnapshot, TaskSnapshot};
 use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::state::{StepRun, TaskPhase};
@@ -13,6 +13,8 @@ use crate::error::ServiceError;
 use crate::find::FoundSession;
 use crate::service::Service;
 use crate::sessions::Sessions;
+use crate::sharing::shared_folders;
+use crate::trees::tree_name;
 use crate::{auto_answer, list};
 
 impl Service {
@@ -104,6 +106,7 @@ pub(crate) async fn shown(
         item.queued = snapshot.queued_tasks() as u32;
         item.kept = !view.kept.is_empty();
         item.waits_for_disk = list::waits_for_disk(sessions, id);
+        item.sharing = shared_folders(sessions).remove(id);
     }
     // A foreign session does not run here, so it asks nothing.
     let interventions = if item.foreign { Vec::new() } else { view.interventions.clone() };
@@ -136,6 +139,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
             let verdict = task.as_ref().and_then(TaskSnapshot::verdict);
             let turn_open = snapshot.has_open_turn(&id);
             items.push(TaskItem {
+                tree: tree_of(snapshot, &id).as_ref().map(tree_name),
                 id,
                 name: lane.name.clone(),
                 step: row.step.clone(),
@@ -155,4 +159,11 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
         }
     }
     items
+}
+
+/// The tree that a task works in, once it was asked for.
+fn tree_of(snapshot: &SessionSnapshot, task: &TaskId) -> Option<TreeId> {
+    let run = snapshot.state().run()?;
+    let tree = run.tree_of_task(task)?;
+    run.tree(&tree).is_some().then_some(tree)
 }

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::Path;
 
-use coven_api::workflow::{OneAgent, StartWorkflow, StartedSession, WorkflowDefinition};
+use coven_api::system::FolderTrust;
+use coven_api::workflow::{
+    OneAgent, RunIsolation, StartWorkflow, StartedSession, WorkflowDefinition,
+};
 use coven_model::{AgentMode, WorkflowStatus};
 use coven_orchestrator::{NewSession, Orchestrator, RequestError, SessionContent};
-use coven_workflow::plan::OnFailure;
+use coven_workflow::plan::{Isolation, OnFailure};
 use serde_json::{Map, Value, json};
 
 use crate::blocking::{blocking, checking};
@@ -35,7 +39,8 @@ impl Service {
         let what = what(start.grimoire, start.definition, start.agent)?;
         let orchestrator = self.orchestrator(&path).await?;
         // What a folder brings along is looked at anew for every run.
-        self.trust_of(path.clone()).await?;
+        let trust = self.trust_of(path.clone()).await?;
+        self.check_trees_config(&path, &trust).await?;
         let what = if is_one_agent {
             let orchestrator = orchestrator.clone();
             checking(move || ending_with_its_agent(&orchestrator, what)).await?
@@ -51,6 +56,7 @@ impl Service {
             }
             None => what,
         };
+        let isolation = start.isolation.or(self.context().config.defaults.isolation);
         let new = NewSession {
             what,
             input: start.input,
@@ -59,6 +65,12 @@ impl Service {
             key: key.clone(),
             auto: start.auto,
             cause: None,
+            isolation: isolation.map(|isolation| match isolation {
+                RunIsolation::Auto => Isolation::Auto,
+                RunIsolation::Shared => Isolation::Shared,
+                RunIsolation::Run => Isolation::Run,
+                RunIsolation::Task => Isolation::Task,
+            }),
         };
         let id = orchestrator.create_session(new).await?;
         let note = orchestrator.take_notice();
@@ -82,6 +94,23 @@ impl Service {
         let base_dir = path.display().to_string();
         tracing::info!(workflow = %id, base = base_dir, "a run was started");
         Ok(StartedSession { id, name: entry.name, base_dir, repeated, waits_for_disk, note })
+    }
+}
+
+impl Service {
+    /// A file of the project about trees must have no errors: without its set-up commands agents
+    /// would work in trees that lack what they need.
+    async fn check_trees_config(
+        &self,
+        path: &Path,
+        trust: &FolderTrust,
+    ) -> Result<(), ServiceError> {
+        let (context, path, trust) = (self.context().clone(), path.to_owned(), trust.clone());
+        blocking(move || {
+            let project = context.trust.project(&path, &trust);
+            context.trees_of(&path, &project).map(drop).map_err(ServiceError::ProjectConfig)
+        })
+        .await
     }
 }
 

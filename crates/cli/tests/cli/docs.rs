@@ -132,6 +132,7 @@ pages! {
     policy_and_approvals: "guides/policy-and-approvals.md";
     the_api_and_its_events: "guides/api-and-events.md";
     the_library: "guides/library.md";
+    teams_in_one_repository: "guides/teams-in-one-repository.md";
     troubleshooting: "guides/troubleshooting.md";
     exit_codes: "reference/exit-codes.md";
     the_shapes_of_json: "reference/json.md";

@@ -38,5 +38,6 @@ mod support;
 mod tasks;
 mod team;
 mod transcripts;
+mod trees;
 mod trust;
 mod workflows;

@@ -19,6 +19,7 @@ fn path(route: &ApiRoute) -> String {
         .replace("{attempt}", "1")
         .replace("{number}", "1")
         .replace("{name}", "nothing")
+        + if route.name == "getFileChanges" { "?path=nothing" } else { "" }
 }
 
 /// A body that a route can read.
@@ -29,6 +30,8 @@ fn body(route: &ApiRoute) -> Value {
         "typeToTask" => json!({"message": "hello"}),
         "resizeTask" => json!({"cols": 80, "rows": 24}),
         "decide" => json!({"decision": "approve"}),
+        "sendReview" => json!({"summary": "well"}),
+        "restoreTree" => json!({"workflow": UNKNOWN_SESSION}),
         "checkDefinition" => json!({"text": "name: x"}),
         "postEvent" => json!({"type": "something.happened"}),
         "setTrust" => json!({"baseDir": "/nowhere/at/all", "trusted": true}),
@@ -76,6 +79,7 @@ async fn every_route_is_there_and_what_is_not_there_is_told_by_its_code() {
         let told = problem(response).await;
         let expected = match route.path {
             path if path.starts_with("/workflows/") => ProblemCode::WorkflowNotFound,
+            "/trees/restore" => ProblemCode::WorkflowNotFound,
             path if path.starts_with("/interventions/") => ProblemCode::InterventionNotFound,
             "/workflows" | "/grimoires/{name}" => ProblemCode::GrimoireNotFound,
             "/trust" | "/base-dirs" | "/import" => ProblemCode::BadBaseDir,

@@ -1,0 +1,81 @@
+//! `coven comment` and `coven review`: comments about what an agent changed, sent in one message.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::home::Home;
+use crate::trees::repository;
+
+/// An agent on a terminal that wrote a file in a tree of its own and waits; its session's name.
+fn agent(home: &Home) -> String {
+    let prompt = "write notes.txt first\\nsecond\\nthird";
+    let args = ["new", "demo", prompt, "-t", "--permissions", "all", "--detach"];
+    let name = home.coven(&args).ok().out.trim().to_owned();
+    home.coven(&["wait", &name, "--until", "idle", "--timeout", "60s"]).ok();
+    name
+}
+
+#[test]
+fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
+    let home = repository();
+    let name = agent(&home);
+    let full = format!("{name}/agent");
+    let stat = home.coven(&["diff", &full, "--stat"]).ok().out;
+    assert_eq!(stat, " notes.txt | +3 new\n1 file changed, +3 -0\n");
+    let said = home.coven(&["comment", &full, "notes.txt:2", "why this?"]).ok();
+    assert!(said.out.contains("notes.txt:2") && said.out.contains("│ second"), "{}", said.out);
+    assert!(said.err.contains("1 comment not sent yet: coven review send"), "{}", said.err);
+    let kept = home.coven(&["comment", &name, "notes.txt:1-2", "both", "--json"]).ok().json();
+    assert_eq!((&kept["drafts"], &kept["comment"]["endLine"]), (&json!(2), &json!(2)));
+    let list = home.coven(&["comment", &full, "--list", "--json"]).ok().json();
+    let texts: Vec<&str> = list["comments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["why this?", "both"]);
+    for (place, code) in [("notes.txt:9", 1), ("other.txt:1", 1), ("notes.txt", 2)] {
+        let said = home.coven(&["comment", &full, place, "x"]).code(code).err;
+        assert!(!said.is_empty(), "{place}");
+    }
+    let would = home.coven(&["review", "send", &full, "--dry-run"]).ok().out;
+    for part in ["notes.txt", "why this?", "both", "second"] {
+        assert!(would.contains(part), "{part}: {would}");
+    }
+    let sent = ["review", "send", &full, "--summary", "say reviewed", "--json"];
+    let sent = home.coven(&sent).ok().json();
+    assert_eq!(sent["comments"], 2);
+    assert!(sent["delivery"] == "message" || sent["delivery"] == "queued", "{sent:#}");
+    assert!(sent["message"].as_str().unwrap().contains("say reviewed"), "{sent:#}");
+    let left = home.coven(&["comment", &full, "--list", "--json"]).ok().json();
+    assert_eq!(left["comments"], json!([]));
+    let events = home.coven(&["events", &name, "--json"]).ok().lines();
+    assert_eq!(events.iter().filter(|event| event["type"] == "review.sent").count(), 1);
+    let nothing = home.coven(&["review", "send", &full]).code(1).err;
+    assert!(nothing.contains("nothing is written about"), "{nothing}");
+    home.coven(&["comment", &full, "notes.txt:1", "again"]).ok();
+    let cleared = home.coven(&["comment", &full, "--clear"]).ok().out;
+    assert_eq!(cleared, format!("1 comment of {full} thrown away\n"));
+}
+
+#[test]
+fn a_remark_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
+    let home = repository();
+    let name = agent(&home);
+    let tree = home.coven(&["trees", "--json"]).ok().json();
+    let file = std::path::Path::new(tree["trees"][0]["path"].as_str().unwrap()).join("notes.txt");
+    home.coven(&["comment", &name, "notes.txt:2", "about second"]).ok();
+    home.coven(&["comment", &name, "notes.txt:3", "about third"]).ok();
+    fs::write(&file, "zero\nfirst\nsecond\n").unwrap();
+    home.coven(&["comment", &name, "notes.txt:1", "about zero"]).ok();
+    let list = home.coven(&["comment", &name, "--list", "--json"]).ok().json();
+    let told = |place: usize| {
+        let one = &list["comments"][place];
+        (one["line"].as_u64().unwrap(), one["outdated"] == true)
+    };
+    assert_eq!((told(0), told(1), told(2)), ((3, false), (3, true), (1, false)), "{list:#}");
+    let would = home.coven(&["review", "send", &name, "--dry-run"]).ok().out;
+    assert!(would.contains("About notes.txt:3, which was:\n> third\nabout third"), "{would}");
+}
