@@ -1,10 +1,11 @@
 // A daemon of cardboard, to work on the page without the real one: it serves dist/ and speaks the
 // same JSON about made-up sessions. `node dev/mock.mjs [port] [scene] [agents]`; scenes are empty,
-// busy, attention and many. Nothing of it is shipped.
+// busy, attention, many and trees. Nothing of it is shipped.
 import { createHash, webcrypto } from "node:crypto";
 import { readFileSync, existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
+import { treeAnswer } from "./mock-trees.mjs";
 
 const [port = "7171", scene = "attention", count = "100"] = process.argv.slice(2);
 const dist = join(import.meta.dirname, "..", "dist");
@@ -76,7 +77,7 @@ if (scene === "many") {
   const tasks = Array.from({ length: Number(count) }, (_, at) => task(`build.${at}`, "build", at % 9 === 0 ? "DONE" : at % 17 === 3 ? "ERROR" : "RUNNING", "claude"));
   add(1, "implement-feature", "Port the parser to the new grammar", "running", "/home/ada/code/parser", [["plan", "agent", "completed"], ["build", "parallel-agents", "running"], ["tests", "gate", "pending"]], tasks);
 } else if (scene !== "empty") {
-  const attention = scene === "attention";
+  const attention = scene === "attention" || scene === "trees";
   add(1, "implement-feature", "Implement the retention policy from docs/retention.md", attention ? "blocked" : "running", "/home/ada/code/coven",
     [["plan", "agent", "completed", "4 tasks"], ["build", "parallel-agents", attention ? "blocked" : "running"], ["review", "agent-loop", "pending"], ["tests", "gate", "pending"], ["stat", "script", "pending"]],
     [task("plan", "plan", "DONE", "claude"), task("build.0", "build", "DONE", "claude"), task("build.1", "build", attention ? "WAITING_FOR_USER" : "RUNNING", "claude"), task("build.2", "build", "RUNNING", "codex"), task("build.3", "build", "RUNNING", "gemini", { verdict: { state: "idle", evidence: { source: "title", rule: "idle", region: "title", text: "◇ Ready", since: 3 } } })],
@@ -90,6 +91,16 @@ if (scene === "many") {
   add(4, "prepare-pr", "Prepare the pull request for #214", "completed", "/home/ada/code/coven", [["diff", "script", "completed"], ["write", "agent", "completed"]], [task("diff", "diff", "DONE", "shell", { mode: "headless" }), task("write", "write", "DONE", "claude", { mode: "headless" })]);
   add(5, "spec-to-beads", "Split the search spec", "failed", "/home/ada/code/search", [["read", "agent", "failed", "the reply is no JSON"]], [task("read", "read", "ERROR", "qwen", { mode: "headless", note: "the reply is no JSON" })], [], { errors: [{ step: "read", error: "the reply is no JSON: expected value at line 1 column 1\n  1 | Sure! Here are the tasks\n    | ^" }] });
   add(6, "demo", null, "cancelled", "/home/ada/code/coven", [["tour", "agent", "skipped"]], []);
+}
+
+if (scene === "trees" || scene === "many") {
+  const first = workflows.get(id(1));
+  for (const one of first.tasks) one.tree = one.step === "build" ? one.id : "@run";
+  first.sharing = { folder: "/home/ada/code/coven", agents: [{ workflow: id(1), workflowName: first.name, task: "plan", adapter: "claude" }, { workflow: id(3), workflowName: "one-agent-3", task: "main", adapter: "gemini" }] };
+  if (scene === "trees") first.interventions = [
+    { id: `${id(1)}/1`, workflowId: id(1), createdAt: ago(60), step: "build", task: "build.2", kind: "merge-conflict", reason: "what was done in the tree of build.2 conflicts with coven/brisk-otter in crates/store/src/retention.rs and docs/retention.md", options: ["resolve", "retry", "skip", "abort"] },
+    { id: `${id(1)}/2`, workflowId: id(1), createdAt: ago(30), step: "build", kind: "landing", reason: "step `build` asks whether its 4 trees may be landed", options: ["approve", "deny"] },
+  ];
 }
 
 const GRIMOIRE = "name: demo\ndescription: A tour with the demo agent.\ninputs:\n  topic: {description: What to talk about, default: terminals}\nsteps:\n  - name: tour\n    type: agent\n    adapter: demo\n    prompt: Tell me about ${input.topic}\n";
@@ -173,6 +184,8 @@ const server = createServer((request, response) => {
     if (pathname === "/status") return json({ version: "0.1.0", pid: 1, since: begin, memoryBytes: 1, socket: "", log: "", sessions: {}, agents: {}, slots: { running: 0, queued: 0, limit: 8 }, waiting: 0, baseDirs: [{ path: "/home/ada/code/coven", sessions: 3, trusted: true }] });
     const one = /^\/workflows\/([^/]+)(?:\/(.*))?$/.exec(pathname);
     const workflow = one && workflows.get(one[1]);
+    const told = workflow && one[2] && treeAnswer(workflow, one[2], new URL(request.url, "http://mock").searchParams, body === "" ? {} : JSON.parse(body), scene === "many");
+    if (told) return json(told);
     if (workflow && !one[2]) return json(workflow);
     if (workflow && one[2] === "events") {
       response.writeHead(200, { "content-type": "text/event-stream" });

@@ -1,6 +1,8 @@
 // The words of the daemon's API, as far as the page uses them. A test holds them against the
 // published document, so a field that is renamed there fails here.
 
+import type { SharedFolder } from "./api-trees";
+
 export type WorkflowStatus = "pending" | "running" | "blocked" | "completed" | "failed" | "cancelled";
 export type TaskStatus = "PENDING" | "RUNNING" | "WAITING_FOR_USER" | "DONE" | "ERROR" | "CANCELLED";
 export type AgentState =
@@ -130,6 +132,8 @@ export interface WorkflowItem {
   retrying?: string | null;
   /** Why nothing of it can be recorded at the moment, such as a full disk. */
   waitsForDisk?: string | null;
+  /** Agents of it and others that may write run in one folder at the moment. */
+  sharing?: SharedFolder | null;
 }
 
 export interface WorkflowPage {
@@ -154,6 +158,8 @@ export interface TaskItem {
   startedAt?: Timestamp | null;
   endedAt?: Timestamp | null;
   note?: string;
+  /** The tree that it works in: the id of a task, or `@run`. */
+  tree?: string;
 }
 
 export interface PlanLane {

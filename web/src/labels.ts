@@ -229,6 +229,7 @@ export const EVENT: Record<string, string> = {
   "tree.conflict": "Conflict",
   "tree.kept": "Tree stays",
   "tree.removed": "Tree removed",
+  "review.sent": "Review sent",
 };
 
 /** Where something was seen, in words. */

@@ -128,7 +128,7 @@ function tidyUp(): void {
 }
 
 /** What has no fact of its own, or more in it than a fact tells. */
-const TELLS_MORE = /^(workflow\.|session\.storage|task\.(started|ended|stopping|released)|agent\.usage|input\.)/;
+const TELLS_MORE = /^(workflow\.|session\.storage|tree\.(wanted|ready|removed)|task\.(started|ended|stopping|released)|agent\.usage|input\.)/;
 
 function take(envelopes: Envelope[]): void {
   arrive({ type: "everywhere", envelopes });
@@ -136,9 +136,22 @@ function take(envelopes: Envelope[]): void {
     if (type === "workflow.intervention.required") refreshWaiting();
     const tells = workflowId === watched ? TELLS_MORE.test(type) : type === "task.started";
     if (tells) refresh(workflowId);
+    if (type === "task.started" || type === "task.ended") refreshSharing(workflowId);
   }
   for (const id of world.value.stale) refresh(id);
   for (const [id, missing] of world.value.behind) catchUp(id, missing);
+}
+
+/** Of so many sessions it is asked again whether they share their folder once an agent came or went. */
+const SHARING_AGAIN = 8;
+
+/** Who else writes in its folder is no fact of a session: an agent of another one came or went. */
+function refreshSharing(id: string): void {
+  const { baseDir } = world.value.sessions.get(id) ?? {};
+  [...world.value.details.values()]
+    .filter((one) => one.id !== id && !isOver(one.status) && one.baseDir === baseDir && (one.running > 0 || one.sharing))
+    .slice(0, SHARING_AGAIN)
+    .forEach((one) => refresh(one.id));
 }
 
 /** Names of messages that are no envelopes. */

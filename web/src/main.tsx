@@ -5,6 +5,7 @@ import "./styles/shell.css";
 import "./styles/attention.css";
 import "./styles/session.css";
 import "./styles/forms.css";
+import "./styles/changes.css";
 import { render } from "preact";
 import { startNotifications } from "./notifications";
 import { credential, signIn, signInProblem } from "./http";

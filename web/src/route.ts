@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 
 export type Place =
   | { at: "overview" }
-  | { at: "session"; id: string; task: string | null; tab: string | null }
+  | { at: "session"; id: string; task: string | null; tab: string | null; file?: string }
   | { at: "new"; grimoire: string | null }
   | { at: "grimoires"; name: string | null }
   | { at: "adapters" };
@@ -16,7 +16,10 @@ export function parse(fragment: string): Place {
   const asked = new URLSearchParams(query);
   switch (first) {
     case "session":
-      if (second) return { at: "session", id: second, task: third || null, tab: asked.get("tab") };
+      if (second) {
+        const file = asked.get("file");
+        return { at: "session", id: second, task: third || null, tab: asked.get("tab"), ...(file === null ? {} : { file }) };
+      }
       return { at: "overview" };
     case "new":
       return { at: "new", grimoire: second || null };
@@ -46,7 +49,8 @@ export function href(place: Place): string {
     case "session": {
       const task = place.task === null ? "" : `/${code(place.task)}`;
       const tab = place.tab === null ? "" : `?tab=${code(place.tab)}`;
-      return `#/session/${code(place.id)}${task}${tab}`;
+      const file = place.tab === null || place.file === undefined ? "" : `&file=${code(place.file)}`;
+      return `#/session/${code(place.id)}${task}${tab}${file}`;
     }
     case "new":
       return place.grimoire === null ? "#/new" : `#/new/${code(place.grimoire)}`;
@@ -57,8 +61,8 @@ export function href(place: Place): string {
   }
 }
 
-export const toSession = (id: string, task: string | null = null, tab: string | null = null) =>
-  href({ at: "session", id, task, tab });
+export const toSession = (id: string, task: string | null = null, tab: string | null = null, file?: string) =>
+  href({ at: "session", id, task, tab, ...(file === undefined ? {} : { file }) });
 
 /** The one-time code in a fragment such as `#code=…`, where there is one. */
 export function codeIn(fragment: string): string | null {

@@ -4,6 +4,7 @@ import { computed, effect, signal } from "@preact/signals";
 export type Theme = "system" | "dark" | "light";
 const THEME = "coven.theme";
 const NOTIFY = "coven.notify";
+const DIFF = "coven.diff";
 
 function stored(key: string): string | null {
   try {
@@ -31,6 +32,9 @@ export const isLight = computed(() =>
 
 export const notify = signal(stored(NOTIFY) === "yes");
 
+/** Whether changes are shown in one column or in two. */
+export const diffColumns = signal<"unified" | "split">(stored(DIFF) === "split" ? "split" : "unified");
+
 export async function wishNotifications(wanted: boolean): Promise<boolean> {
   if (wanted && typeof Notification !== "undefined" && Notification.permission !== "granted") {
     if ((await Notification.requestPermission()) !== "granted") return false;
@@ -47,5 +51,6 @@ export function applySettings(): void {
     document.documentElement.dataset.theme = isLight.value ? "light" : "dark";
     keep(THEME, theme.value);
   });
+  effect(() => keep(DIFF, diffColumns.value));
   effect(() => keep(NOTIFY, notify.value ? "yes" : "no"));
 }

@@ -7,6 +7,7 @@ import type {
   Verdict, Workflow, WorkflowItem, WorkflowStatus,
 } from "./api";
 import { isOver } from "./api";
+import { RUN_TREE } from "./api-trees";
 
 /** The newest facts of a session that are kept to be shown. */
 export const LONGEST_TIMELINE = 2000;
@@ -30,6 +31,11 @@ export interface World {
   readonly behind: ReadonlyMap<string, number>;
   /** Sessions whose details miss something and must be asked for again. */
   readonly stale: ReadonlySet<string>;
+  /** When something was last told of the trees of a session, and of each of them under `session/tree`,
+   *  by its place in the stream. What changed in a tree is asked for again then. */
+  readonly treeTurns: ReadonlyMap<string, number>;
+  /** The place from which on that is known. */
+  readonly treesSince: number;
 }
 
 export const EMPTY: World = {
@@ -40,7 +46,13 @@ export const EMPTY: World = {
   timelines: new Map(),
   behind: new Map(),
   stale: new Set(),
+  treeTurns: new Map(),
+  treesSince: 0,
 };
+
+/** When something was last told of the trees of a session, or of one of them. */
+export const treeTurn = ({ treeTurns, treesSince }: World, id: string, tree?: string): number =>
+  treeTurns.get(tree === undefined ? id : `${id}/${tree}`) ?? treesSince;
 
 export type Arrival =
   | { type: "snapshot"; snapshot: Snapshot }
@@ -67,6 +79,9 @@ export function reduce(world: World, arrival: Arrival): World {
         sessions: new Map(workflows.map((item) => [item.id, item])),
         waiting: inOrder(interventions),
         stale: new Set(world.details.keys()),
+        // What was told of trees in between is not known.
+        treeTurns: new Map(),
+        treesSince: pos,
       };
     }
     case "everywhere":
@@ -169,8 +184,24 @@ function everywhere(world: World, envelope: Envelope): World {
   let next: World = { ...world, pos };
   if (envelope.type === "session.deleted") return forget(next, envelope.workflowId);
   next = { ...next, sessions: listed(waitsForDisk(next.sessions, envelope.workflowId, null), envelope) };
-  next = { ...next, waiting: queued(next, envelope) };
+  next = { ...next, waiting: queued(next, envelope), treeTurns: treeTurns(next.treeTurns, envelope, pos) };
   return appended(inDetail(next, envelope), envelope);
+}
+
+/** The tree that a fact is about, as requests name it. */
+export function treeOf(data: Envelope["data"]): string | null {
+  const tree = data.tree as string | { task?: unknown } | undefined;
+  if (tree === "run") return RUN_TREE;
+  return typeof tree === "object" && typeof tree.task === "string" ? tree.task : null;
+}
+
+function treeTurns(turns: ReadonlyMap<string, number>, envelope: Envelope, pos: number): ReadonlyMap<string, number> {
+  const tree = envelope.type.startsWith("tree.") ? treeOf(envelope.data) : null;
+  if (tree === null) return turns;
+  const { workflowId: id } = envelope;
+  const next = new Map(turns).set(id, pos).set(`${id}/${tree}`, pos);
+  // What is landed may be in the tree of the run now.
+  return envelope.type === "tree.landed" ? next.set(`${id}/${RUN_TREE}`, pos) : next;
 }
 
 function waitsForDisk(
@@ -409,8 +440,9 @@ function begun(workflow: Workflow, envelope: Envelope): Workflow {
     live: true,
     startedAt: envelope.time,
   };
-  const there = workflow.tasks.some((item) => item.id === task.id);
-  const tasks = there ? workflow.tasks : [...workflow.tasks, task];
+  const known = workflow.tasks.find((item) => item.id === task.id);
+  if (known?.tree) task.tree = known.tree;
+  const tasks = known ? workflow.tasks : [...workflow.tasks, task];
   return withTask({ ...workflow, tasks }, task.id, () => task);
 }
 

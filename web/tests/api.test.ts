@@ -40,7 +40,7 @@ interface Written {
 }
 
 function written(): Written[] {
-  const text = readFileSync(join(web, "src/api.ts"), "utf8");
+  const text = ["src/api.ts", "src/api-trees.ts"].map((path) => readFileSync(join(web, path), "utf8")).join("\n");
   return [...text.matchAll(/export interface (\w+)(?: extends (\w+))? \{\n([^}]*(?:\{[^}]*\}[^}]*)*)\n\}/g)].map(
     ([, name, parent, body]) => ({
       name: name!,
@@ -85,7 +85,7 @@ test("every field the page knows is in the document, and is needed where the pag
 
 test("what the document needs in a request, the page sends", () => {
   const types = new Map(written().map((type) => [type.name, type]));
-  for (const name of ["Decide", "StartWorkflow", "Definition", "OneAgent"]) {
+  for (const name of ["Decide", "StartWorkflow", "Definition", "OneAgent", "ReviewComment", "SendReview", "MergeRequest", "PruneTrees", "RestoreTree"]) {
     const type = types.get(name)!;
     for (const field of fieldsOf(schemaOf(name)!).required) {
       assert.ok(type.fields.has(field), `${name}.${field} is needed`);

@@ -53,7 +53,7 @@ function Main() {
     case "overview":
       return <Overview />;
     case "session":
-      return <SessionPage key={at.id} id={at.id} task={at.task} tab={at.tab} />;
+      return <SessionPage key={at.id} id={at.id} task={at.task} tab={at.tab} file={at.file ?? null} />;
     case "new":
       return <NewRun grimoire={at.grimoire} />;
     case "grimoires":

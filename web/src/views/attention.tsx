@@ -9,7 +9,7 @@ import { go, toSession } from "../route";
 import { details } from "../store";
 import { duration, now } from "../time";
 import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, plural, seen, shortPath } from "../labels";
-import { Mark, Terminal, Warn } from "./icons";
+import { Branch, Mark, Terminal, Warn } from "./icons";
 import { say } from "./parts";
 
 const KEYS: Record<string, Choice> = { a: "approve", A: "approve-always", d: "deny" };
@@ -139,6 +139,9 @@ export function Attention({ items, title, within }: {
 
 /** Choices that let an agent do what it asks for. */
 const APPROVES: ReadonlySet<Choice> = new Set<Choice>(["approve", "approve-always"]);
+
+/** Questions about trees: what is in them is seen before they are decided. */
+const OF_TREES: ReadonlySet<InterventionItem["kind"]> = new Set(["merge-conflict", "tree-problem", "landing"]);
 
 /** Questions whose text was on the screen to its end. */
 const seenToEnd = new Set<string>();
@@ -316,6 +319,11 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
                 data-choice={choice} title={MEANING[choice]}>{CHOICE[choice]}</button>
             ))}
           </form>
+        )}
+        {OF_TREES.has(item.kind) && (
+          <a class="button quiet" href={toSession(item.workflowId, item.task ?? null, item.task ? "changes" : "trees")}>
+            <Branch /> {item.task ? "See the changes" : "See the trees"}
+          </a>
         )}
         {!below && (
           <a class="button quiet card-open" href={toSession(item.workflowId, item.task ?? null)}>

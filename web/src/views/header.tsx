@@ -11,6 +11,7 @@ import { arrive, connection, details, foreignSessions, sessions, waiting, type C
 import { ofSession, shortPath } from "../labels";
 import { Bell, Book, ChevronDown, Logo, Mark, Menu, Moon, Play, Plug, Plus, Retry, Screen, Search, Sun, Trash } from "./icons";
 import { Ago, attempt, say, Sure } from "./parts";
+import { SharingMark } from "./sharing";
 
 export const railOpen = signal(false);
 
@@ -177,6 +178,7 @@ function SessionRow({ item, active, onDone }: { item: WorkflowItem; active: bool
             <span title={item.problem ?? undefined}>{ofSession(item).label}</span>
             <Ago at={item.createdAt} />
             <span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span>
+            <SharingMark item={item} />
           </span>
         </span>
         {active && <span class="chip chip-accent">open</span>}

@@ -51,6 +51,9 @@ export const Grid = drawn(<><rect x="2.5" y="2.5" width="4.5" height="4.5" rx=".
 export const Send = drawn(<path d="M2.5 8h10M8.8 4.2 12.6 8l-3.8 3.8" />);
 export const Tool = drawn(<path d="M9.9 3.1a3.2 3.2 0 0 0-3.7 4.5L2.6 11.2a1.5 1.5 0 0 0 2.2 2.2l3.6-3.6a3.2 3.2 0 0 0 4.5-3.7l-2 2-1.9-.5-.5-1.9z" />);
 export const Warn = drawn(<path d="M8 2.4 14 13H2zM8 6.4v3.2M8 11.3h.01" />);
+export const Branch = drawn(<><circle cx="4.5" cy="3.6" r="1.6" /><circle cx="4.5" cy="12.4" r="1.6" /><circle cx="11.5" cy="5.6" r="1.6" /><path d="M4.5 5.2v5.6M11.5 7.2c0 2.6-4 2-6.3 3.9" /></>);
+export const Comment = drawn(<path d="M2.5 3h11v8H8l-3 2.6V11H2.5z" />);
+export const Columns = drawn(<><rect x="2" y="3" width="12" height="10" rx="1.2" /><path d="M8 3v10" /></>);
 export const Wide = drawn(<path d="M9.5 2.5h4v4M13.5 2.5 9 7M6.5 13.5h-4v-4M2.5 13.5 7 9" />);
 
 /** How something stands, as a still mark: each standing has its own shape, not only its colour.

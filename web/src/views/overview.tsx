@@ -6,6 +6,7 @@ import { details, loaded, sessions, waiting } from "../store";
 import { ofRow, ofSession, plural, shortPath, slotWords } from "../labels";
 import { Attention, NothingWaits } from "./attention";
 import { Logo, Mark, Plus } from "./icons";
+import { SharingMark } from "./sharing";
 import { Ago, Badge, Empty, Loading } from "./parts";
 
 export function Overview() {
@@ -57,7 +58,7 @@ function Run({ item }: { item: WorkflowItem }) {
       <a class="run" href={toSession(item.id)}>
         <Mark {...ofSession(item)} />
         <span class="run-words">
-          <span class="run-goal">{item.goal || item.name}</span>
+          <span class="run-goal">{item.goal || item.name} <SharingMark item={item} /></span>
           <span class="muted run-more"><span class="path" title={item.baseDir}>{shortPath(item.baseDir)}</span> · <Ago at={item.createdAt} />{waiting > 0 && ` · ${slotWords(waiting)}`}{item.retrying && ` · ${item.retrying}`}{item.waitsForDisk && ` · ${item.waitsForDisk}`}</span>
         </span>
         {detail && (

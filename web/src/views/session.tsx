@@ -11,16 +11,18 @@ import { connection, details, waiting, world } from "../store";
 import { duration, now } from "../time";
 import { ofTask, plural, shortPath, STATUS, taskWords, usage } from "../labels";
 import { Attention } from "./attention";
+import { hasTrees, RunChanges, Trees } from "./changes-tabs";
 import { Graph } from "./graph";
 import { Grid, Mark, Play, Retry, Stop, Trash } from "./icons";
 import { LastScreen, SmallTerminal } from "./terminals";
 import { Ago, attempt, Badge, Empty, Loading, Sure, Tabs, useAsked, Wrong } from "./parts";
 import { LastWords } from "./last-words";
 import { TaskView } from "./task";
+import { Sharing } from "./sharing";
 import { Timeline } from "./timeline";
 import { DefinitionView, ErrorList, Variables } from "./record";
 
-export function SessionPage({ id, task, tab }: { id: string; task: string | null; tab: string | null }) {
+export function SessionPage({ id, task, tab, file }: { id: string; task: string | null; tab: string | null; file: string | null }) {
   useEffect(() => {
     watch(id);
     return () => watch(null);
@@ -38,10 +40,10 @@ export function SessionPage({ id, task, tab }: { id: string; task: string | null
     }
     return error !== null ? <Wrong error={error} /> : <Loading what="the session" />;
   }
-  return <SessionView workflow={workflow} task={task} tab={tab} />;
+  return <SessionView workflow={workflow} task={task} tab={tab} file={file} />;
 }
 
-function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string | null; tab: string | null }) {
+function SessionView({ workflow, task, tab, file }: { workflow: Workflow; task: string | null; tab: string | null; file: string | null }) {
   const { id, session } = workflow;
   const asked = useComputed(() => waiting.value.filter((item) => item.workflowId === id));
   const open = workflow.tasks.find((one) => one.id === task) ?? null;
@@ -61,7 +63,8 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
       {others > 0 && (
         <p class="others"><Mark standing="needs" label="" /> <a href={toSession(id)}>{plural(others, "more question")} of this run</a></p>
       )}
-      <div class={`session-body${task === null ? "" : " with-task"}`}>
+      <Sharing item={workflow} />
+      <div class={`session-body${task === null ? "" : " with-task"}${tab === "changes" ? " with-changes" : ""}`}>
         <aside class="plan" aria-label="Plan">
           <h2>Plan</h2>
           <Graph plan={workflow.plan} selected={task} current={session.currentStep ?? null}
@@ -70,13 +73,14 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
         <div class="work">
           {task !== null
             ? open
-              ? <TaskView key={open.id} workflow={workflow} task={open} tab={tab} />
+              ? <TaskView key={open.id} workflow={workflow} task={open} tab={tab} file={file} />
               : <Empty title="There is no such task yet"><a class="button" href={toSession(id)}>Back to the session</a></Empty>
             : (
               <>
                 <Tabs label="Parts of the session" active={active} onSelect={(next) => go(toSession(id, null, next === "agents" ? null : next))}
                   tabs={[
                     { id: "agents", name: "Agents", count: workflow.tasks.filter((one) => one.attempt > 0).length },
+                    ...(hasTrees(workflow) ? [{ id: "changes", name: "Changes" }, { id: "trees", name: "Trees" }] : []),
                     { id: "timeline", name: "Timeline", count: timeline.length },
                     { id: "variables", name: "Variables", count: Object.keys(session.variables).length },
                     { id: "errors", name: "Errors", count: session.errors.length },
@@ -84,6 +88,8 @@ function SessionView({ workflow, task, tab }: { workflow: Workflow; task: string
                   ]} />
                 <div role="tabpanel" class="panel" aria-label={active}>
                   {active === "agents" && <Agents workflow={workflow} />}
+                  {active === "changes" && <RunChanges workflow={workflow} file={file} />}
+                  {active === "trees" && <Trees workflow={workflow} />}
                   {active === "timeline" && <Timeline id={id} facts={timeline} />}
                   {active === "variables" && <Variables variables={session.variables} />}
                   {active === "errors" && <ErrorList errors={session.errors} id={id} />}

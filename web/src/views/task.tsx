@@ -7,35 +7,39 @@ import { get, ofTask as pathOf } from "../http";
 import { go, toSession } from "../route";
 import { duration, now } from "../time";
 import { ofTask, taskWords } from "../labels";
+import { Changes } from "./changes-tabs";
 import { Check, Close, Interrupt, Mark, Send, Stop } from "./icons";
 import { LastScreen, LiveTerminal, Replay } from "./terminals";
 import { OutputView } from "./output";
 import { attempt, Loading, say, Sure, Tabs, useAsked, Wrong } from "./parts";
 import { TranscriptView } from "./transcript";
 
-export function TaskView({ workflow, task, tab }: { workflow: Workflow; task: TaskItem; tab: string | null }) {
+export function TaskView({ workflow, task, tab, file }: { workflow: Workflow; task: TaskItem; tab: string | null; file: string | null }) {
   const { id } = workflow;
   const terminal = task.mode === "interactive";
   const agent = task.adapter !== "shell";
   const tabs = [
+    ...(task.tree ? [{ id: "changes", name: "Changes" }] : []),
     ...(terminal ? [{ id: "terminal", name: task.live ? "Terminal" : "Last screen" }] : []),
     ...(!terminal && agent ? [{ id: "transcript", name: "Transcript" }] : []),
     { id: "output", name: "Output" },
     ...(!task.live && task.attempt > 0 ? [{ id: "replay", name: "Replay" }] : []),
   ];
-  const active = tabs.find((one) => one.id === tab)?.id ?? tabs[0]?.id ?? "output";
+  // What its agent does comes first, unless something else is asked for.
+  const active = tabs.find((one) => one.id === tab)?.id ?? tabs.find((one) => one.id !== "changes")?.id ?? "output";
   return (
     <section class="task" aria-label={`Task ${task.name}`}>
       <Neighbours workflow={workflow} task={task} />
       <TaskHead id={id} task={task} />
       <Tabs label="Parts of the task" tabs={tabs} active={active} onSelect={(next) => go(toSession(id, task.id, next))} />
       <div role="tabpanel" class={`panel task-panel panel-${active}`} aria-label={active}>
+        {active === "changes" && task.tree && <Changes workflow={workflow} task={task.id} tree={task.tree} file={file} />}
         {active === "terminal" && (task.live ? <LiveTerminal id={id} task={task} /> : <LastScreen id={id} task={task} />)}
         {active === "transcript" && <TranscriptView id={id} task={task} />}
         {active === "output" && <OutputView id={id} task={task} />}
         {active === "replay" && <Replay id={id} task={task.id} attempt={task.attempt} />}
       </div>
-      {task.live && terminal && <Message id={id} task={task} />}
+      {task.live && terminal && active !== "changes" && <Message id={id} task={task} />}
     </section>
   );
 }

@@ -3,7 +3,9 @@ import { useState } from "preact/hooks";
 import type { Envelope, Intervention } from "../api";
 import { toSession } from "../route";
 import { clock, now } from "../time";
-import { CHOICE, EVENT, KIND, usage, type Standing } from "../labels";
+import { RUN_TREE } from "../api-trees";
+import { CHOICE, EVENT, KIND, plural, usage, type Standing } from "../labels";
+import { treeOf } from "../store";
 import type { Choice, Usage } from "../api";
 import { Mark } from "./icons";
 
@@ -50,6 +52,25 @@ interface Told {
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
+/** A fact about a tree in words. */
+function treeTold(type: string, data: Record<string, unknown>): Told {
+  const tree = treeOf(data);
+  const of = tree === null || tree === RUN_TREE ? {} : { task: tree };
+  const run = tree === RUN_TREE ? "the run: " : "";
+  switch (type) {
+    case "tree.landed":
+      return { words: `${run}onto ${text(data.onto)}`, standing: "done", ...of };
+    case "tree.conflict":
+      return { words: `${run}with ${text(data.onto)} in ${(data.paths as string[] | undefined ?? []).join(", ")}`, standing: "needs", ...of };
+    case "tree.failed":
+      return { words: run + text(data.error), standing: "failed", ...of };
+    case "tree.checkpoint":
+      return { words: `${run}${typeof data.files === "number" ? plural(data.files, "file") : ""}`, ...of };
+    default:
+      return { words: run + text(data.why), ...of };
+  }
+}
+
 /** A fact in words. */
 export function told({ type, data }: Envelope): Told {
   const by = text(data.by) ? `by ${text(data.by)}` : "";
@@ -94,6 +115,12 @@ export function told({ type, data }: Envelope): Told {
     }
     case "task.status":
       return { words: text(data.status), task: text(data.task) };
+    case "tree.checkpoint":
+    case "tree.kept":
+    case "tree.landed":
+    case "tree.conflict":
+    case "tree.failed":
+      return treeTold(type, data);
     case "agent.usage":
       return { words: usage(data.usage as Usage), task: text(data.task) };
     default:

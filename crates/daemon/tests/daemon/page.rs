@@ -3,6 +3,7 @@
 mod access;
 mod attention;
 mod browser;
+mod changes;
 mod impostor;
 mod journeys;
 mod measure;

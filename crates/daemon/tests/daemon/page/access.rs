@@ -8,7 +8,7 @@ use super::{at, sign_in, signed_in};
 use crate::support::{Daemon, Home};
 
 /// Looks for barriers on what the page shows now.
-async fn barriers(browser: &Browser, place: &str) -> Vec<String> {
+pub(super) async fn barriers(browser: &Browser, place: &str) -> Vec<String> {
     // What is still locked or moving is grey on purpose, for less than a second.
     browser
         .waits(

@@ -26,6 +26,7 @@ pub(super) mod key {
     pub(crate) const TAB: &str = "\u{e004}";
     pub(crate) const ENTER: &str = "\u{e007}";
     pub(crate) const ESCAPE: &str = "\u{e00c}";
+    pub(crate) const CONTROL: &str = "\u{e009}";
     pub(crate) const SHIFT: &str = "\u{e008}";
 }
 
