@@ -215,6 +215,7 @@ impl JobPlanner<'_> {
             conversation,
             prompt_folder: Some(ATTEMPT_FOLDER),
             channel: config.speaks(agent.mode, agent.permissions, wants_channel),
+            channel_refused: None,
             hooks: None,
         });
         match launch {
