@@ -60,6 +60,7 @@ const RECORDS: &[&str] = &[
     "killed::a_run_that_is_killed_at_any_record_ends_as_if_it_had_not_been",
     "killed::the_demo_killed_at_any_record_ends_as_if_it_had_not_been",
     "killed::a_conversation_killed_at_any_record_hears_every_message_once",
+    "killed::trees::a_team_in_trees_killed_at_any_record_lands_everything_and_touches_nothing_else",
 ];
 
 const MOMENTS: &[&str] =

@@ -112,6 +112,8 @@ pub enum FileKind {
 /// One file that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+// A file that changed since it was trusted has the other name.
+#[schemars(rename = "TreeFileChange")]
 pub struct FileChange {
     /// Where it is, or was if it was deleted; below the top folder of the tree.
     pub path: String,

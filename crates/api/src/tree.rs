@@ -140,7 +140,8 @@ pub enum MergeMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MergeRequest {
-    /// The task whose tree is landed; the tree of the run unless said, or the only one there is.
+    /// The task whose tree is landed. Unless said that of the session's only task, the tree of the
+    /// run, or the only one there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// The branch it is landed on; the one that the session was started from unless said.
@@ -261,7 +262,8 @@ pub struct PrunedTree {
 pub struct RestoreTree {
     /// The session.
     pub workflow: String,
-    /// The task whose tree it is; the tree of the run unless said, or the only one there is.
+    /// The task whose tree it is. Unless said that of the session's only task, the tree of the run,
+    /// or the only one there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Which checkpoint; the newest unless said.

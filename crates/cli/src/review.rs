@@ -69,11 +69,12 @@ async fn send(arguments: SendArguments) -> Result {
         file.clear()?;
     }
     if arguments.json {
-        return output::json(&json!({
-            "id": id, "name": name, "tree": tree, "comments": review.comments.len(),
-            "delivery": sent.delivery, "attempt": sent.attempt, "outdated": sent.outdated,
-            "message": sent.message,
-        }));
+        let mut answer = json!(sent);
+        answer["id"] = id.into();
+        answer["name"] = name.as_str().into();
+        answer["tree"] = tree.as_str().into();
+        answer["comments"] = review.comments.len().into();
+        return output::json(&answer);
     }
     if !review.send {
         return output::line(&output::clean(&sent.message));

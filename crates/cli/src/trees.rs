@@ -106,7 +106,7 @@ fn table(trees: &[TreeItem]) -> String {
         if let TreeLanding::Conflict { onto, paths } = &tree.landing {
             below(&format!("it and {onto} both changed {}", paths.join(", ")));
         }
-        if let Some(why) = &tree.kept {
+        if let Some(why) = tree.kept.as_ref().filter(|_| tree.state != TreeState::Removed) {
             below(&format!("it stays: {why}"));
         }
         if let Some(problem) = &tree.problem {

@@ -22,10 +22,13 @@ pub struct CommitRequest<'a> {
     pub unsigned: bool,
 }
 
-/// The two calls, in order. The second exits with 1 if there is nothing to commit.
+/// The three calls, in order.
 #[derive(Clone, Debug)]
 pub struct CommitCommands {
     pub add: CommandLine,
+    /// Exits with 0 if there is nothing to commit after all, and with 1 if there is: a filter can make
+    /// what is committed already of a changed file.
+    pub is_same: CommandLine,
     pub commit: CommandLine,
     /// What the two will not run. It is asked now: whoever can write the configuration afterwards can
     /// change what they run.
@@ -60,8 +63,11 @@ impl Git {
             pathspec.push(path);
             add = add.arg(pathspec);
         }
+        let is_same = line.clone().args(["diff-index", "--cached", "--quiet", "--no-ext-diff"]);
+        let is_same = is_same.args(["HEAD", "--"]);
         let commit = line.args(["commit", "--quiet", "--no-edit", "--cleanup=verbatim", "--file"]);
-        Ok(CommitCommands { add, commit: commit.arg(request.message_file), neutralised, left_out })
+        let commit = commit.arg(request.message_file);
+        Ok(CommitCommands { add, is_same, commit, neutralised, left_out })
     }
 
     /// The paths that the index of a tree has as commits of other repositories.

@@ -48,6 +48,13 @@ impl Git {
         Ok(both.map(path_of).collect())
     }
 
+    /// Whether git ignores what would be at a path of a tree if it were no folder: a pattern that ends
+    /// with a slash is about folders alone.
+    pub fn is_ignored(&self, tree: &Repository, path: &Path) -> Result<bool, Error> {
+        let line = self.line_in(tree).args(["check-ignore", "--quiet", "--"]).arg(path);
+        Ok(self.answer(line)?.is_some())
+    }
+
     /// Copies the included files into a new tree, with their modes. Links are skipped, nothing that is
     /// there is written over, and from `max_bytes` on nothing more is copied.
     pub fn copy_included(

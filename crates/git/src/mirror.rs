@@ -3,8 +3,10 @@
 //! filters, and objects of its own, so that what happens in the repository takes nothing from it.
 //! Nothing in it is ever pruned.
 
+mod as_checked_out;
 mod changes;
 mod checkpoint;
+mod held;
 mod hunks;
 mod import;
 mod objects;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::changes::{ChangeStatus, ChangedFile};
 pub use self::checkpoint::{Checkpoint, CheckpointRequest};
+pub use self::held::{COMMITTED_TRAILER, HeldCheckpoint};
 pub use self::hunks::{FileDiff, Hunk, HunkLine, LineKind};
 pub use self::restore::{RestoreRequest, Restored};
 pub use self::uncommitted::CommittedState;
@@ -85,6 +88,12 @@ impl Mirror {
         Ok(mirror)
     }
 
+    /// The mirror that is there, to look at: nothing is made. Nothing if there is none.
+    pub fn existing(git: &Git, path: &Path) -> Option<Self> {
+        let mirror = || Self { git: git.clone(), path: path.to_owned(), excludes: None };
+        path.join("HEAD").exists().then(mirror)
+    }
+
     /// The folder of the mirror.
     pub fn path(&self) -> &Path {
         &self.path
@@ -121,6 +130,13 @@ impl Mirror {
         let output = String::from_utf8_lossy(&output);
         let pairs = output.lines().filter_map(|line| line.split_once(' '));
         pairs.map(|(id, name)| Ok((name.to_owned(), id.parse()?))).collect()
+    }
+
+    /// Gives a commit of the mirror a name that is not there yet.
+    pub fn keep_as(&self, reference: &str, commit: &Commit) -> Result<(), Error> {
+        crate::branch::check_reference(reference)?;
+        let line = self.line().args(["update-ref", reference]).arg(commit).arg(commit.zero_like());
+        self.git.read(line).map(drop)
     }
 
     /// Removes a reference of the mirror. The objects stay.

@@ -1,7 +1,7 @@
 //! The commits of a branch on another one, without a checkout: rebased one by one, merged where the
 //! branch has merges itself, or squashed into one.
 
-use crate::{Commit, Error, ExecutableConfig, Git, Identity, Merged, ObjectId, Repository};
+use crate::{Commit, Error, ExecutableConfig, Git, Merged, ObjectId, Repository};
 
 /// What became of the commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,42 +73,46 @@ impl Git {
         message: &str,
         allowed: &ExecutableConfig,
     ) -> Result<Replayed, Error> {
-        self.joined(repository, onto, tip, &[onto, tip], (message, None), allowed)
-    }
-
-    /// Puts everything that `tip` has and `onto` has not on `onto` as one commit.
-    pub fn squash_onto(
-        &self,
-        repository: &Repository,
-        onto: &Commit,
-        tip: &Commit,
-        message: &str,
-        author: Option<&Identity>,
-        allowed: &ExecutableConfig,
-    ) -> Result<Replayed, Error> {
-        self.joined(repository, onto, tip, &[onto], (message, author), allowed)
-    }
-
-    fn joined(
-        &self,
-        repository: &Repository,
-        onto: &Commit,
-        tip: &Commit,
-        parents: &[&Commit],
-        (message, author): (&str, Option<&Identity>),
-        allowed: &ExecutableConfig,
-    ) -> Result<Replayed, Error> {
-        let merged = parents.len() > 1;
         match self.merge_tree(repository, onto, tip, allowed)? {
             Merged::Conflict { paths, messages } => {
                 Ok(Replayed::Conflict { commit: tip.clone(), paths, messages })
             }
             Merged::Clean(tree) if tree == self.tree_of(repository, onto)? => {
-                Ok(Replayed::Done { tip: onto.clone(), commits: Vec::new(), merged })
+                Ok(Replayed::Done { tip: onto.clone(), commits: Vec::new(), merged: true })
             }
             Merged::Clean(tree) => {
-                let made = self.commit_tree(repository, parents, &tree, message, author)?;
-                Ok(Replayed::Done { tip: made.clone(), commits: vec![(tip.clone(), made)], merged })
+                let made = self.commit_tree(repository, &[onto, tip], &tree, message, None)?;
+                let commits = vec![(tip.clone(), made.clone())];
+                Ok(Replayed::Done { tip: made, commits, merged: true })
+            }
+        }
+    }
+
+    /// Puts everything that `tip` has since `since` on `onto` as one commit. `since` is a commit below
+    /// `tip` whose content is in `onto` already, whether or not it is below `onto`.
+    pub fn squash_onto(
+        &self,
+        repository: &Repository,
+        onto: &Commit,
+        since: &Commit,
+        tip: &Commit,
+        message: &str,
+        allowed: &ExecutableConfig,
+    ) -> Result<Replayed, Error> {
+        // As in a rebase: the files of the one with the parent of the other.
+        let files = self.tree_of(repository, onto)?;
+        let ours = self.commit_tree(repository, &[since], &files, "merge base", None)?;
+        match self.merge_tree(repository, &ours, tip, allowed)? {
+            Merged::Conflict { paths, messages } => {
+                Ok(Replayed::Conflict { commit: tip.clone(), paths, messages })
+            }
+            Merged::Clean(tree) if tree == files => {
+                Ok(Replayed::Done { tip: onto.clone(), commits: Vec::new(), merged: false })
+            }
+            Merged::Clean(tree) => {
+                let made = self.commit_tree(repository, &[onto], &tree, message, None)?;
+                let commits = vec![(tip.clone(), made.clone())];
+                Ok(Replayed::Done { tip: made, commits, merged: false })
             }
         }
     }

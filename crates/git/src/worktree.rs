@@ -150,6 +150,30 @@ impl Git {
         Ok(AddedWorktree { git_dir, existed: true, neutralised, hook_failure: None })
     }
 
+    /// Makes a work tree with a new branch at `base` and no files in it, for files that come from a
+    /// checkpoint: its index is that of `base`. No filter and no hook runs. Neither the path nor the
+    /// branch may be there. Gives its git dir.
+    pub fn add_worktree_without_files(
+        &self,
+        repository: &Repository,
+        path: &Path,
+        branch: &str,
+        base: &Commit,
+    ) -> Result<PathBuf, Error> {
+        crate::branch::check_branch_name(branch)?;
+        refuse_files(path)?;
+        if let Some(tip) = self.tip(repository, branch)? {
+            return Err(Error::BranchTaken { branch: branch.into(), tip });
+        }
+        let line = self.line_in(repository).args(["worktree", "add", "--quiet", "--no-checkout"]);
+        let line = line.args(["--no-track", "-b", branch]).arg("--").arg(path).arg(base);
+        self.with_lock_retries(|| self.read(line.clone()))?;
+        let git_dir = self.worktree_git_dir(repository, path)?;
+        let inside = repository.in_worktree(path, &git_dir);
+        self.read(self.line_in(&inside).arg("read-tree").arg(base))?;
+        Ok(git_dir)
+    }
+
     /// Removes the registration of a folder that is gone.
     fn forget_missing(&self, repository: &Repository, tree: &Worktree) -> Result<(), Error> {
         if tree.locked.as_deref() == Some(INITIALIZING) {
@@ -200,9 +224,22 @@ impl Git {
     }
 
     /// Removes a work tree, its folder and its registration; its branch stays. git refuses if
-    /// anything in it is changed, untracked or locked, and is never told to do it all the same.
-    /// Ignored files go: take a checkpoint first.
+    /// anything in it is changed, untracked or locked. Ignored files go: take a checkpoint first.
     pub fn remove_worktree(&self, repository: &Repository, path: &Path) -> Result<(), Error> {
+        self.remove(repository, path, &["--"])
+    }
+
+    /// The same whatever is changed or untracked in it, for a person who said so by its name. The
+    /// caller has a checkpoint of all of it. A locked one is still refused.
+    pub fn remove_worktree_with_changes(
+        &self,
+        repository: &Repository,
+        path: &Path,
+    ) -> Result<(), Error> {
+        self.remove(repository, path, &["--force", "--"])
+    }
+
+    fn remove(&self, repository: &Repository, path: &Path, options: &[&str]) -> Result<(), Error> {
         let trees = self.worktrees(repository)?;
         let Some(tree) = trees.iter().skip(1).find(|tree| tree.path == path) else {
             return Err(Error::NotRegistered { path: path.to_owned() });
@@ -221,7 +258,8 @@ impl Git {
         let line = line
             .env("GIT_DIR", &repository.git_dir)
             .env("GIT_WORK_TREE", &repository.root)
-            .args(["worktree", "remove", "--"])
+            .args(["worktree", "remove"])
+            .args(options)
             .arg(path);
         self.with_lock_retries(|| self.read(line.clone())).map(drop)
     }

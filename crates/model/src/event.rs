@@ -22,7 +22,8 @@ pub use parts::{
 
 pub use crate::tree::{TreeCheckpoint, TreeLanded, TreeReady, TreeWanted};
 use crate::{
-    AttemptId, Intervention, InterventionId, TaskStatus, Timestamp, TokenUsage, TreeId, TreeWork,
+    AttemptId, Intervention, InterventionId, ReviewRemark, TaskStatus, Timestamp, TokenUsage,
+    TreeId, TreeWork,
 };
 
 /// A fact of a session's journal: something that happened, never something to do.
@@ -445,6 +446,22 @@ pub enum SessionEvent {
         /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },
+    /// What a person has to say about what a task did was given to its agent, as one message.
+    #[serde(rename = "review.sent")]
+    ReviewSent {
+        /// The attempt whose agent gets it.
+        #[serde(flatten)]
+        job: AttemptId,
+        /// The remarks on lines.
+        comments: Vec<ReviewRemark>,
+        /// What there was to say about all of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+        /// The person or program that sent it.
+        by: String,
+        /// When the fact was recorded, by the daemon's clock.
+        at: Timestamp,
+    },
     /// A fact of a later version. It is kept for reading, and cannot be written.
     #[serde(skip)]
     Unknown {
@@ -502,6 +519,7 @@ impl SessionEvent {
             Self::TreeConflict { .. } => "tree.conflict",
             Self::TreeKept { .. } => "tree.kept",
             Self::TreeRemoved { .. } => "tree.removed",
+            Self::ReviewSent { .. } => "review.sent",
             Self::Unknown { kind, .. } => kind,
         }
     }

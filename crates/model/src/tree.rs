@@ -2,10 +2,12 @@
 //! own. What is said about them in facts and jobs.
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::time::millis;
 use crate::{AttemptId, TaskId, Timestamp};
 
 /// Which tree of a session.
@@ -65,6 +67,22 @@ pub struct RepositoryRecord {
     /// What set-up commands run in each new tree, one after another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// What runs in a tree before it is removed, one after another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub teardown: Vec<String>,
+    /// How long each of those may take.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
+    #[schemars(with = "Option<u64>")]
+    pub setup_timeout: Option<Duration>,
+    /// The file that names the ignored files that a new tree gets, if it is not `.worktreeinclude`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// What of the checkout each tree gets as links.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link: Vec<String>,
+    /// How many ports belong to each tree, if it is not ten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ports: Option<u16>,
     /// The settings and hooks of the repository that name programs. Others do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<RepositoryProgram>,
@@ -150,8 +168,42 @@ pub struct TreeWanted {
     pub branch: String,
     /// Where it will lie.
     pub path: String,
+    /// The checkpoint that is brought back in it, if it is made for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restores: Option<Box<TreeSource>>,
     /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
+}
+
+/// A checkpoint that is brought back in a tree of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TreeSource {
+    /// The tree that it is a checkpoint of.
+    pub tree: TreeId,
+    /// The commit that that tree was made from.
+    pub base: String,
+    /// Which of its checkpoints.
+    pub checkpoint: u32,
+    /// Who asked for it.
+    pub by: String,
+}
+
+/// A remark of a person on what a task did.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReviewRemark {
+    /// The file, below the top folder of the tree.
+    pub path: String,
+    /// Whether the lines are of the file as it was before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub old: bool,
+    /// The line, from 1.
+    pub line: u32,
+    /// The last line, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
+    /// The remark.
+    pub text: String,
 }
 
 /// A tree is there and can be worked in.

@@ -39,6 +39,7 @@ mod options;
 mod orchestrator;
 mod snapshot;
 mod state;
+mod trees;
 
 pub use engine::{
     Admission, AdmissionPause, AdmissionQueue, Load, SessionController, SlotUse, WorkflowExecutor,
@@ -48,8 +49,10 @@ pub use event::{EventSubscription, FeedEvent, LiveEvent, PublishedEvent};
 pub use feed::{Feed, FeedItem, FeedSubscription};
 pub use options::{
     DEFAULT_SLOTS, NewSession, Options, PolicyRefresh, PolicySink, ProjectTrust, SessionContent,
+    TreesConfig,
 };
 pub use orchestrator::{Archive, Orchestrator, PostedEvent, PostedOutcome, TaskAccess};
 pub use snapshot::{SessionSnapshot, TaskSnapshot};
 pub use state::blocking::blocking;
 pub use state::{ClaimError, Clock, JournalWriter, SessionManager, WorkflowSession};
+pub use trees::*;

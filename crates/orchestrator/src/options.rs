@@ -16,6 +16,7 @@ use coven_policy::{AgentAutomation, EffectivePolicies};
 use coven_store::{FolderOwners, Retention, SessionAuthority};
 use coven_workflow::WorkflowPlan;
 use coven_workflow::catalogue::CataloguePaths;
+use coven_workflow::plan::Isolation;
 use serde_json::{Map, Value};
 
 use crate::engine::AdmissionQueue;
@@ -36,6 +37,26 @@ pub struct ProjectTrust {
     pub files: Option<Arc<TrustedFiles>>,
     /// Whether the base directory still has exactly these files.
     pub unchanged: bool,
+}
+
+/// What a project says about its trees: the `trees:` of its `.coven/config.yaml`, if the user agreed
+/// to it. A session keeps what it was when it was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreesConfig {
+    /// The folder in which trees lie, instead of the user's folder of data. Absolute.
+    pub root: Option<PathBuf>,
+    /// The file that names the ignored files that a new tree gets, instead of `.worktreeinclude`.
+    pub include: Option<String>,
+    /// Paths of the checkout that each tree gets as links, where git ignores them.
+    pub link: Vec<String>,
+    /// Commands that run in each new tree before anything works in it, each by `bash -euo pipefail`.
+    pub setup: Vec<String>,
+    /// Commands that run in a tree before it is removed.
+    pub teardown: Vec<String>,
+    /// How long each command may take; 10 minutes unless it says another.
+    pub timeout: Option<Duration>,
+    /// How many ports belong to each tree; 10 unless it says another, and 0 for none.
+    pub ports: Option<u16>,
 }
 
 /// Takes policies that are other than those before.
@@ -86,6 +107,8 @@ pub struct Options {
     pub config_dir: Option<PathBuf>,
     /// What may be used of the `.coven/` of the base directory.
     pub trust: ProjectTrust,
+    /// What the project says about its trees, if the user agreed to it.
+    pub trees: TreesConfig,
     /// What gives slots to jobs, and so says how many run at once. Orchestrators of one process
     /// share one, by clone.
     pub admission: AdmissionQueue,
@@ -137,6 +160,7 @@ impl Options {
             config_dir: None,
             data_dir: None,
             trust: ProjectTrust::default(),
+            trees: TreesConfig::default(),
             admission: AdmissionQueue::new(DEFAULT_SLOTS),
             policies: EffectivePolicies::default(),
             automation: AgentAutomation::default(),
@@ -222,6 +246,9 @@ pub struct NewSession {
     pub auto: Option<AutoAnswer>,
     /// The event that started it, if its grimoire's trigger did.
     pub cause: Option<SessionCause>,
+    /// How its agents are kept apart where the definition says nothing. With `Run` the run has a tree,
+    /// and the rest is as with `Auto`.
+    pub isolation: Option<Isolation>,
 }
 
 impl NewSession {
@@ -237,6 +264,15 @@ impl NewSession {
 
     fn of(what: SessionContent) -> Self {
         let env = std::env::vars_os().collect();
-        Self { what, input: Map::new(), goal: None, env, key: None, auto: None, cause: None }
+        Self {
+            what,
+            input: Map::new(),
+            goal: None,
+            env,
+            key: None,
+            auto: None,
+            cause: None,
+            isolation: None,
+        }
     }
 }

@@ -9,6 +9,9 @@ mod import;
 mod make;
 mod once;
 mod requests;
+mod review;
+mod tree_looks;
+mod trees;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -38,7 +41,7 @@ use crate::engine::{
 use crate::error::{OpenError, RequestError};
 use crate::event::EventSubscription;
 use crate::feed::Feed;
-use crate::options::{Options, ProjectTrust};
+use crate::options::{Options, ProjectTrust, TreesConfig};
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::{blocking, guard_workers};
 use crate::state::{
@@ -73,6 +76,7 @@ pub struct Orchestrator {
 struct OrchestratorParts {
     options: Options,
     trust: RwLock<ProjectTrust>,
+    trees: RwLock<TreesConfig>,
     manager: Arc<SessionManager>,
     executor: WorkflowExecutor,
     controllers: Controllers,
@@ -104,6 +108,7 @@ impl Orchestrator {
         let (options, manager, claims) = opened.await?;
         let shared = OrchestratorParts {
             trust: RwLock::new(options.trust.clone()),
+            trees: RwLock::new(options.trees.clone()),
             options,
             manager: Arc::new(manager),
             executor,
@@ -177,6 +182,11 @@ impl Orchestrator {
     pub fn set_trust(&self, trust: ProjectTrust) {
         self.shared.executor.set_adapters(self.shared.options.folders(&trust));
         *self.shared.trust.write() = trust;
+    }
+
+    /// What the project says about its trees, from the next session on.
+    pub fn set_trees(&self, trees: TreesConfig) {
+        *self.shared.trees.write() = trees;
     }
 
     /// Which questions are answered without a person, from the next question on.

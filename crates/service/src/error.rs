@@ -180,12 +180,6 @@ pub enum ServiceError {
     /// Several tasks worked in the tree of the run, and the request does not say which is meant.
     #[error("several tasks worked in the tree of the run: {}", .0.join(", "))]
     WhichTask(Vec<String>),
-    /// The patch has more bytes than an answer.
-    #[error("the patch has {} MiB, which is more than is given at once", .0 >> 20)]
-    PatchTooLarge(u64),
-    /// The base directory is not open, and looking opens none.
-    #[error("the sessions of {} are not open, so their trees cannot be compared", .0.display())]
-    NotOpen(PathBuf),
 
     /// The disk does not take it.
     #[error("{what}: {source}")]

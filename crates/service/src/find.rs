@@ -127,18 +127,6 @@ impl Service {
         Ok((found.base.orchestrator(self.context()).await?, found.id))
     }
 
-    /// The same to look at its trees, which only an orchestrator can. Opens nothing.
-    pub(crate) async fn find_to_look(
-        &self,
-        text: &str,
-    ) -> Result<(Orchestrator, SessionId), ServiceError> {
-        let found = self.find(text).await?;
-        match found.sessions {
-            Sessions::Open(orchestrator) => Ok((orchestrator, found.id)),
-            Sessions::Closed(_) => Err(ServiceError::NotOpen(found.base.path().to_owned())),
-        }
-    }
-
     /// The same to let it run more: its folder must be the user's own, as it is now. Ending and
     /// answering what runs is possible also if the folder belongs to another user by now.
     pub(crate) async fn find_to_run(

@@ -28,10 +28,9 @@ impl ServiceError {
             Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
             Self::NotOwned(_) => ProblemCode::NotOwned,
             Self::Open(error) => open(error),
-            Self::BaseDirReplaced(_)
-            | Self::NotTyped(_)
-            | Self::PolicyNotAccepted
-            | Self::NotOpen(_) => ProblemCode::NotNow,
+            Self::BaseDirReplaced(_) | Self::NotTyped(_) | Self::PolicyNotAccepted => {
+                ProblemCode::NotNow
+            }
             Self::StaleTrust(_) | Self::StaleImport(_) | Self::OtherRule => {
                 ProblemCode::StaleDigest
             }
@@ -59,7 +58,6 @@ impl ServiceError {
             Self::Request(error) => request(error),
             Self::Tree(error) => tree(error),
             Self::WhichTree(_) | Self::WhichTask(_) => ProblemCode::BadInput,
-            Self::PatchTooLarge(_) => ProblemCode::TooLarge,
             Self::Storage { .. } | Self::UnreadableOutput(_) => ProblemCode::Storage,
             Self::Stopping => ProblemCode::Stopping,
             Self::Internal(_) => ProblemCode::Internal,
@@ -122,8 +120,6 @@ impl ServiceError {
             }
             Self::WhichTree(_) => "name one of them as `task`",
             Self::WhichTask(_) => "name one of them in the path",
-            Self::PatchTooLarge(_) => "`…/changes` lists the files, `…/changes/file` has each",
-            Self::NotOpen(_) => "`POST /base-dirs` opens the folder (`coven open`)",
             _ => return None,
         };
         Some(hint.to_owned())

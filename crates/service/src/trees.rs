@@ -17,8 +17,9 @@ use coven_orchestrator as engine;
 use coven_orchestrator::{Orchestrator, TreeRequestError};
 
 use crate::error::ServiceError;
-use crate::find::task_id;
+use crate::find::{FoundSession, task_id};
 use crate::service::Service;
+use crate::sessions::Sessions;
 use crate::text::printable;
 use words::path_words;
 
@@ -29,14 +30,14 @@ pub(crate) fn tree_name(tree: &TreeId) -> String {
 
 /// The tree that a request names where it names a task: the one in which that task works.
 async fn tree_id(
-    orchestrator: &Orchestrator,
+    sessions: &Sessions,
     session: &SessionId,
     text: &str,
 ) -> Result<TreeId, ServiceError> {
     if text == RUN_TREE {
         return Ok(TreeId::Run);
     }
-    Ok(orchestrator.tree_of_task(session, &task_id(text)?).await?)
+    Ok(sessions.tree_of_task(session, &task_id(text)?).await?)
 }
 
 impl Service {
@@ -50,12 +51,12 @@ impl Service {
         let mut found = Vec::new();
         match session {
             Some(text) => {
-                let (orchestrator, id) = self.find_to_look(text).await?;
-                found.extend(orchestrator.trees(&id, sizes).await?);
+                let FoundSession { sessions, id, .. } = self.find(text).await?;
+                found.extend(sessions.trees(&id, sizes).await?);
             }
             None => {
-                for orchestrator in self.orchestrators().await {
-                    found.extend(orchestrator.all_trees(sizes).await);
+                for sessions in self.sessions().await {
+                    found.extend(sessions.all_trees(sizes).await);
                 }
             }
         }
@@ -153,8 +154,8 @@ impl Service {
         })
     }
 
-    /// The tree that is meant: that of a task, or where none is named that of the run, or the only
-    /// one there is.
+    /// The tree that is meant: that of a task, or where none is named that of the session's only
+    /// task, that of the run, or the only one there is.
     async fn meant(
         &self,
         orchestrator: &Orchestrator,
@@ -162,9 +163,19 @@ impl Service {
         task: Option<&str>,
     ) -> Result<TreeId, ServiceError> {
         if let Some(task) = task {
-            return tree_id(orchestrator, session, task).await;
+            return tree_id(&Sessions::Open(orchestrator.clone()), session, task).await;
         }
         let trees = orchestrator.trees(session, false).await?;
+        // What one agent did is in its tree, until that is landed on the tree of the run.
+        let stays = |wanted: &TreeId| {
+            trees
+                .iter()
+                .any(|tree| tree.tree == *wanted && tree.state != engine::TreeState::Removed)
+        };
+        let only = only_task_tree(orchestrator, session).await?;
+        if let Some(tree) = only.filter(stays) {
+            return Ok(tree);
+        }
         if trees.iter().any(|tree| tree.tree == TreeId::Run) {
             return Ok(TreeId::Run);
         }
@@ -176,6 +187,18 @@ impl Service {
             )),
         }
     }
+}
+
+/// The tree of the only task of a session, if it has one alone.
+async fn only_task_tree(
+    orchestrator: &Orchestrator,
+    session: &SessionId,
+) -> Result<Option<TreeId>, ServiceError> {
+    let snapshot = orchestrator.snapshot(session).await?;
+    let Some((run, plan)) = snapshot.state().run().zip(snapshot.plan()) else { return Ok(None) };
+    let mut lanes = plan.rows.iter().flat_map(|row| &row.lanes);
+    let (Some(only), None) = (lanes.next(), lanes.next()) else { return Ok(None) };
+    Ok(run.tree_of_task(&task_id(&only.task)?))
 }
 
 /// A tree by its own name, which a task that works in it need not have.

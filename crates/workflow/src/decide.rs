@@ -27,7 +27,7 @@ use coven_model::{AttemptId, Intervention, InterventionId, InterventionKind, Tas
 
 use crate::command::Command;
 use crate::fold::fold;
-use crate::input::SessionInput;
+use crate::input::{SentReview, SessionInput};
 use crate::plan::PlanStep;
 use crate::rules::DecisionRule;
 use crate::state::{LiveJob, State, StepRun, WorkflowRun};
@@ -135,6 +135,11 @@ impl DecisionDraft {
                 self.resolve(intervention, *decision);
             }
             SessionInput::Message { task, text, by } => self.message(&task, text, by),
+            SessionInput::Reviewed(review) => {
+                let SentReview { job, comments, summary, by } = *review;
+                let at = self.now;
+                self.record(SessionEvent::ReviewSent { job, comments, summary, by, at });
+            }
             SessionInput::Complete { task, by } => self.complete(&task, by),
             SessionInput::StopTask { task, by } => self.stop_task(&task, by),
             SessionInput::Cancel { by, why } => self.cancel(by, why),

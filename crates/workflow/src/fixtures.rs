@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use coven_model::event::{
     InterventionDecision, JobConfinement, JobTimer, KINDS, SessionEvent, TimerPurpose,
 };
-use coven_model::{ContentDigest, InterventionChoice, TreeId, TreeWork};
+use coven_model::{ContentDigest, InterventionChoice, ReviewRemark, TreeId, TreeWork};
 use serde_json::{Value, json};
 
 use crate::expect::ExpectedOutput;
-use crate::input::{QuestionRuling, ScreenObservation, SessionInput};
+use crate::input::{QuestionRuling, ScreenObservation, SentReview, SessionInput};
 use crate::plan::{Isolation, OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 use crate::view::{SessionViewBuilder, plan_view};
@@ -226,6 +226,26 @@ fn teamwork() -> TestRun {
     told
 }
 
+/// A checkpoint of a run that is over is brought back, and its agent was given a review.
+fn reviewed() -> TestRun {
+    let mut told = teamwork();
+    told.tell(SessionInput::Reviewed(Box::new(SentReview {
+        job: job("build.1", 1),
+        comments: vec![ReviewRemark {
+            path: "a.txt".to_owned(),
+            old: false,
+            line: 2,
+            end_line: Some(3),
+            text: "why twice?".to_owned(),
+        }],
+        summary: Some("close".to_owned()),
+        by: "mira".to_owned(),
+    })));
+    told.tell(tree_restored("build.1", 1));
+    told.tell(tree_ready(tree_of("build.1.restored1")));
+    told
+}
+
 /// The readable side of a journal, and the digest of the state it folds to.
 fn shown(journal: &[SessionEvent]) -> Value {
     let state = replay(journal);
@@ -257,6 +277,7 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
         "journal-v1-imported",
         "journal-v1-channel",
         "journal-v1-trees",
+        "journal-v1-review",
     ] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
@@ -279,6 +300,7 @@ fn write_the_fixtures() {
         ("journal-v1-imported", imported()),
         ("journal-v1-channel", conversation()),
         ("journal-v1-trees", teamwork()),
+        ("journal-v1-review", reviewed()),
     ];
     // Those that are there stay as they are.
     let is_new = |name: &str| !path(&format!("{name}.jsonl")).exists();

@@ -49,6 +49,8 @@ fn apply(state: &mut State, event: &SessionEvent) {
         SessionEvent::SessionCreated(_)
         | SessionEvent::SessionDeleted { .. }
         | SessionEvent::Unknown { .. } => {}
+        // It is delivered by facts of its own.
+        SessionEvent::ReviewSent { .. } => {}
         SessionEvent::SessionImported { vouched, .. } => {
             if !vouched {
                 run.forget_answers();

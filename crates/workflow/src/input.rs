@@ -5,11 +5,11 @@
 
 use coven_model::event::{
     InterventionDecision, JobConfinement, JobTimer, SessionCause, TreeCheckpoint, TreeLanded,
-    TreeReady,
+    TreeReady, TreeWanted,
 };
 use coven_model::{
     AskedAction, AttemptId, AutoAnswer, AwaitingKind, ContentDigest, InterventionId, JobOutcome,
-    RepositoryRecord, SessionId, TaskId, TokenUsage, TreeId, TreeWork,
+    RepositoryRecord, ReviewRemark, SessionId, TaskId, TokenUsage, TreeId, TreeWork,
 };
 use serde_json::Value;
 
@@ -128,6 +128,8 @@ pub enum SessionInput {
         text: String,
         by: String,
     },
+    /// A review was given to the agent of a task.
+    Reviewed(Box<SentReview>),
     /// A client declares that a task is done.
     Complete {
         task: TaskId,
@@ -160,13 +162,38 @@ pub enum SessionInput {
 /// What became of an order about a tree. Its time is that of the decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TreeReport {
+    /// A person wants a checkpoint brought back in a tree of its own.
+    Wanted(TreeWanted),
     Ready(TreeReady),
-    Failed { tree: TreeId, work: TreeWork, error: String },
+    Failed {
+        tree: TreeId,
+        work: TreeWork,
+        error: String,
+    },
     Checkpointed(TreeCheckpoint),
     Landed(TreeLanded),
-    Conflicted { tree: TreeId, onto: String, paths: Vec<String> },
-    Kept { tree: TreeId, why: String },
-    Removed { tree: TreeId, tip: String },
+    Conflicted {
+        tree: TreeId,
+        onto: String,
+        paths: Vec<String>,
+    },
+    Kept {
+        tree: TreeId,
+        why: String,
+    },
+    Removed {
+        tree: TreeId,
+        tip: String,
+    },
+}
+
+/// A review that was given to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SentReview {
+    pub job: AttemptId,
+    pub comments: Vec<ReviewRemark>,
+    pub summary: Option<String>,
+    pub by: String,
 }
 
 /// What a session is made with.

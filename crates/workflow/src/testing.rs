@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use coven_model::event::{
-    InterventionDecision, SessionEvent, TreeCheckpoint, TreeLanded, TreeReady,
+    InterventionDecision, SessionEvent, TreeCheckpoint, TreeLanded, TreeReady, TreeWanted,
 };
 use coven_model::{
     AgentMode, AttemptId, ContentDigest, ExitCodes, InterventionChoice, InterventionId,
     InterventionKind, JobOutcome, JobSpec, JobWork, ProcessEnding, SandboxMode, SessionId, TaskId,
-    TaskStatus, Timestamp, TreeId, TreeWork, WorkflowStatus,
+    TaskStatus, Timestamp, TreeId, TreeSource, TreeWork, WorkflowStatus,
 };
 use serde_json::{Map, Value, json};
 
@@ -188,6 +188,11 @@ pub(crate) fn repository() -> coven_model::RepositoryRecord {
         trees: "/trees/brisk-otter".to_owned(),
         branches: "coven/brisk-otter".to_owned(),
         setup: Vec::new(),
+        teardown: Vec::new(),
+        setup_timeout: None,
+        include: None,
+        link: Vec::new(),
+        ports: None,
         programs: Vec::new(),
     }
 }
@@ -434,4 +439,19 @@ pub(crate) fn tree_conflict(task: &str) -> SessionInput {
 pub(crate) fn tree_removed(id: TreeId) -> SessionInput {
     let tip = format!("tip of {id}");
     tree(TreeReport::Removed { tree: id, tip })
+}
+
+/// A person wants this checkpoint of the tree of a task brought back.
+pub(crate) fn tree_restored(task: &str, checkpoint: u32) -> SessionInput {
+    let name = format!("{task}.restored1");
+    let (base, by) = ("base".to_owned(), "mira".to_owned());
+    let source = TreeSource { tree: tree_of(task), base: base.clone(), checkpoint, by };
+    tree(TreeReport::Wanted(TreeWanted {
+        tree: tree_of(&name),
+        base,
+        branch: format!("coven/brisk-otter.{name}"),
+        path: format!("/trees/brisk-otter/{name}"),
+        restores: Some(Box::new(source)),
+        at: Timestamp::default(),
+    }))
 }

@@ -46,6 +46,15 @@ fn chosen(workflow: &WorkflowDetails, trees: &[TreeItem], task: Option<&str>) ->
 }
 
 fn only(workflow: &WorkflowDetails, trees: &[TreeItem]) -> Result<String> {
+    // A session of one agent is about what that agent does, until that is on the tree of the run.
+    let stays = |wanted: &str| {
+        trees.iter().any(|tree| tree.tree == wanted && tree.state != TreeState::Removed)
+    };
+    if let [task] = workflow.tasks.as_slice()
+        && let Some(tree) = task.tree.as_ref().filter(|tree| stays(tree))
+    {
+        return Ok(tree.clone());
+    }
     if trees.iter().any(|tree| tree.tree == RUN_TREE) {
         return Ok(RUN_TREE.to_owned());
     }

@@ -111,6 +111,9 @@ fn tree_fact(event: &SessionEvent) -> Option<String> {
             format!("{tree}: its tree stays: {}", short(why))
         }
         SessionEvent::TreeRemoved { tree, .. } => format!("{tree}: its tree was removed"),
+        SessionEvent::ReviewSent { job, comments, by, .. } => {
+            format!("{}: a review by {by} was sent, comments: {}", job.task, comments.len())
+        }
         _ => return None,
     })
 }
@@ -207,6 +210,7 @@ fn task_fact(event: &SessionEvent) -> String {
         | SessionEvent::TreeConflict { .. }
         | SessionEvent::TreeKept { .. }
         | SessionEvent::TreeRemoved { .. }
+        | SessionEvent::ReviewSent { .. }
         | SessionEvent::LoopJudged { .. }
         | SessionEvent::LoopExtended { .. }
         | SessionEvent::InterventionRequired { .. }

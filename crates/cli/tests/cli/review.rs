@@ -64,8 +64,10 @@ fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
 fn a_remark_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
     let home = repository();
     let name = agent(&home);
-    let tree = home.coven(&["trees", "--json"]).ok().json();
-    let file = std::path::Path::new(tree["trees"][0]["path"].as_str().unwrap()).join("notes.txt");
+    let trees = home.coven(&["trees", "--json"]).ok().json();
+    let trees = trees["trees"].as_array().unwrap();
+    let own = trees.iter().find(|tree| tree["tree"] == "agent").unwrap();
+    let file = std::path::Path::new(own["path"].as_str().unwrap()).join("notes.txt");
     home.coven(&["comment", &name, "notes.txt:2", "about second"]).ok();
     home.coven(&["comment", &name, "notes.txt:3", "about third"]).ok();
     fs::write(&file, "zero\nfirst\nsecond\n").unwrap();

@@ -63,6 +63,22 @@ impl Mirror {
         Ok(parse(&output))
     }
 
+    /// The bytes of a file of a commit; nothing if there is none, it is no plain file, or it is too
+    /// large to be shown.
+    pub fn file(&self, commit: &Commit, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        let line = self.line().args(["ls-tree", "-z", "--full-tree"]).arg(commit);
+        let output = self.git.read(line.arg("--").arg(path))?;
+        let Some(about) = crate::fields(&output).next() else { return Ok(None) };
+        let about = about.split(|byte| *byte == b'\t').next().unwrap_or_default();
+        let id = about.rsplit(|byte| *byte == b' ').next().and_then(ObjectId::from_bytes);
+        let Some(id) = id.filter(|_| about.starts_with(b"100")) else { return Ok(None) };
+        let size = self.sizes(std::slice::from_ref(&id))?.remove(&id);
+        if size.is_none_or(|size| size > MAX_FILE_BYTES) {
+            return Ok(None);
+        }
+        self.blob(&id).map(Some)
+    }
+
     fn largest(&self, from: &Commit, to: &Commit, paths: &[PathBuf]) -> Result<u64, Error> {
         let mut ids: Vec<ObjectId> = Vec::new();
         for commit in [from, to] {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checkpoint::{CheckpointRequest, mode_of};
+use super::held::HEAD_TRAILER;
 use super::walk::{FileKind, FoundFile, stamp};
 use super::{Mirror, NotHeld, NotHeldReason};
 use crate::run::{Feed, Input};
@@ -146,9 +147,11 @@ impl Mirror {
 const COMMIT_MARK: usize = 1;
 
 fn commit_head(import: &Import<'_>, reference: &str) -> Vec<u8> {
-    let CheckpointRequest { author, message, trailers, parent, .. } = import.request;
+    let CheckpointRequest { author, message, trailers, parent, head, .. } = import.request;
     let who = author.clean();
-    let text = super::super::commit::message_text(message, trailers);
+    let mut trailers = trailers.to_vec();
+    trailers.extend(head.map(|head| (HEAD_TRAILER, head.as_str())));
+    let text = super::super::commit::message_text(message, &trailers);
     let mut head = format!(
         "commit {reference}\nmark :{COMMIT_MARK}\ncommitter {} <{}> {} +0000\ndata {}\n{text}\n",
         who.name,

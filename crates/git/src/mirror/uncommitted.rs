@@ -78,7 +78,7 @@ impl Mirror {
             == without_carriage_returns(&self.blob(there)?))
     }
 
-    fn blob(&self, id: &ObjectId) -> Result<Vec<u8>, Error> {
+    pub(super) fn blob(&self, id: &ObjectId) -> Result<Vec<u8>, Error> {
         self.git.read_with(self.line().args(["cat-file", "blob"]).arg(id), Input::Nothing)
     }
 }

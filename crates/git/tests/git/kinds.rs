@@ -123,7 +123,13 @@ fn a_file_that_only_the_branch_tracks_is_held_though_it_is_ignored() {
     assert_eq!(mirror.uncommitted(&tree, &tip, &[]).unwrap().len(), 1);
     let line = ["log", "-1", "--format=%an|%B", held.commit.as_str()];
     let text = fixture.plain(mirror.path(), &line);
-    assert_eq!(text, "Coven  x|with its branch\n\nCoven-Task: a Injected: b");
+    let wanted =
+        format!("Coven  x|with its branch\n\nCoven-Task: a Injected: b\nCoven-Head: {tip}");
+    assert_eq!(text, wanted);
+    let [one] = &mirror.held("refs/coven/").unwrap()[..] else { panic!() };
+    assert_eq!((one.reference.as_str(), &one.commit), ("refs/coven/one", &held.commit));
+    assert_eq!((one.head.as_ref(), one.committed), (Some(&tip), false));
+    assert!(one.seconds > 1_600_000_000, "{}", one.seconds);
     let names = mirror.references("refs/coven/").unwrap();
     assert_eq!(names, [("refs/coven/one".to_owned(), held.commit.clone())]);
     mirror.delete_reference("refs/coven/one", &held.commit).unwrap();

@@ -74,14 +74,39 @@ fn a_branch_with_merges_lands_as_a_merge_and_a_squash_as_one_commit() {
     let Replayed::Done { tip: merge, merged: true, .. } = rebased else { panic!("{rebased:?}") };
     let parents = fixture.plain(&fixture.root(), &["log", "-1", "--format=%P", merge.as_str()]);
     assert_eq!(parents, format!("{onto} {tip}"));
-    let squash = |onto: &Commit| {
-        fixture.git.squash_onto(&repository, onto, &tip, "All of it", None, &allowed).unwrap()
+    let squash = |onto: &Commit, since: &Commit, tip: &Commit| {
+        fixture.git.squash_onto(&repository, onto, since, tip, "All of it", &allowed).unwrap()
     };
-    let Replayed::Done { tip: squashed, .. } = squash(&onto) else { panic!() };
+    let Replayed::Done { tip: squashed, .. } = squash(&onto, &base, &tip) else { panic!() };
     let parents = fixture.plain(&fixture.root(), &["log", "-1", "--format=%P", squashed.as_str()]);
     assert_eq!(parents, onto.as_str());
-    let again = squash(&squashed);
+    let again = squash(&squashed, &base, &tip);
     assert!(matches!(&again, Replayed::Done { tip, .. } if *tip == squashed), "{again:?}");
+}
+
+#[test]
+fn what_came_after_a_squash_is_squashed_alone() {
+    let fixture = Fixture::new();
+    let base = fixture.head();
+    let first = branch(&fixture, "topic", &base, &[("a.txt", "one\ntopic\nthree\n")]);
+    let (repository, allowed) = (fixture.repository(), fixture.allowed());
+    let squash = |onto: &Commit, since: &Commit, tip: &Commit| {
+        fixture.git.squash_onto(&repository, onto, since, tip, "All of it", &allowed).unwrap()
+    };
+    let Replayed::Done { tip: squashed, .. } = squash(&base, &base, &first) else { panic!() };
+    // The target goes on in the same line; so does the topic, elsewhere.
+    fixture.plain(&fixture.root(), &["checkout", "-q", "-b", "target", squashed.as_str()]);
+    fixture.write("repo/a.txt", "one\nchanged later\nthree\n");
+    let onto = fixture.commit("later");
+    let topic = fixture.path("work/topic");
+    std::fs::write(topic.join("more.txt"), "more\n").unwrap();
+    let tip = fixture.commit_in(&topic, "more");
+    let both = squash(&onto, &base, &tip);
+    assert!(matches!(both, Replayed::Conflict { .. }), "the same change again: {both:?}");
+    let Replayed::Done { tip: landed, .. } = squash(&onto, &first, &tip) else { panic!() };
+    let paths = fixture.git.paths_between(&repository, &onto, &landed).unwrap();
+    assert_eq!(paths, [PathBuf::from("more.txt")]);
+    assert_eq!(fixture.git.commits_between(&repository, &onto, &landed).unwrap(), [landed]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use coven_git::Error;
 use coven_git::mirror::{
     ChangeStatus, CommittedState, FileDiff, LineKind, NotHeldReason, RestoreRequest,
 };
@@ -194,6 +195,16 @@ fn line_ends_and_filters_show_no_change_against_the_first_checkpoint() {
     let after = hold_as(&mirror, &tree, Some(&baseline.commit), "refs/coven/after");
     let states = [CommittedState { checkpoint: &after.commit, commit: &tip }];
     assert!(mirror.uncommitted(&tree, &tip, &states).unwrap().is_empty());
+    // Against another commit, a file that is the same in both shows no change either.
+    fixture.write("repo/more.txt", "more\n");
+    let target = fixture.commit("more");
+    mirror.take_in(&fixture.repository(), &target).unwrap();
+    let state = CommittedState { checkpoint: &baseline.commit, commit: &base };
+    let there = mirror.as_checked_out(&target, &state).unwrap();
+    let changes = mirror.changes(&there, &now).unwrap();
+    let names: Vec<_> = changes.iter().map(|file| file.path.to_str().unwrap()).collect();
+    assert_eq!(names, ["more.txt"]);
+    assert_eq!(mirror.as_checked_out(&base, &state).unwrap(), baseline.commit);
     // Without that state nobody can know that the filter made the one of the other.
     let unknown = mirror.uncommitted(&tree, &tip, &[]).unwrap();
     assert_eq!(unknown, [PathBuf::from("data.big")]);
@@ -249,6 +260,64 @@ fn a_renamed_file_is_one_change() {
     let FileDiff::Lines(hunks) = diff else { panic!("{diff:?}") };
     assert_eq!(hunks.len(), 1);
     assert_eq!(hunks[0].lines.len(), 8);
+}
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_no_change() {
+    let fixture = Fixture::new();
+    for name in ["in/a.txt", "out/b.txt"] {
+        fixture.write(&format!("repo/{name}"), name);
+    }
+    let base = fixture.commit("folders");
+    fixture.plain(&fixture.root(), &["sparse-checkout", "set", "in"]);
+    let (tree, _) = fixture.tree("one");
+    assert!(!tree.join("out").exists(), "the trap itself must be there");
+    let mirror = fixture.mirror();
+    let first = hold(&mirror, &tree, &base).commit;
+    let state = CommittedState { checkpoint: &first, commit: &base };
+    assert!(mirror.uncommitted(&tree, &base, &[state]).unwrap().is_empty());
+    std::fs::write(tree.join("in/a.txt"), "changed").unwrap();
+    let tip = fixture.commit_in(&tree, "changed");
+    let repository = fixture.repository();
+    mirror.take_in(&repository, &tip).unwrap();
+    assert!(mirror.uncommitted(&tree, &tip, &[state]).unwrap().is_empty());
+    let now = mirror.present(&tree, Some(&first), Some(&tip)).unwrap();
+    let there = mirror.as_checked_out(&tip, &state).unwrap();
+    assert_eq!(mirror.changes(&there, &now).unwrap(), []);
+    assert_eq!(mirror.changes(&first, &now).unwrap().len(), 1);
+    let paths = fixture.git.paths_between(&repository, &base, &tip).unwrap();
+    assert_eq!(paths, [PathBuf::from("in/a.txt")], "nothing was deleted");
+}
+
+#[test]
+fn a_tree_for_a_checkpoint_has_its_files_and_the_index_of_its_base() {
+    let fixture = Fixture::new();
+    fixture.write("repo/gone.txt", "deleted by the agent\n");
+    let base = fixture.commit("gone");
+    let (tree, _) = fixture.tree("one");
+    let mirror = fixture.mirror();
+    std::fs::remove_file(tree.join("gone.txt")).unwrap();
+    std::fs::write(tree.join("new.txt"), "new").unwrap();
+    let held = hold(&mirror, &tree, &base);
+    let into = fixture.path("tree/restored");
+    let (repository, git) = (fixture.repository(), &fixture.git);
+    git.add_worktree_without_files(&repository, &into, "coven/restored", &base).unwrap();
+    let request =
+        RestoreRequest { checkpoint: &held.commit, into: &into, only: None, overwrite: false };
+    mirror.restore(&request).unwrap();
+    let status = fixture.plain(&into, &["status", "--porcelain"]);
+    assert_eq!(status, " D gone.txt\n?? new.txt");
+    let again = git.add_worktree_without_files(&repository, &into, "coven/other", &base);
+    assert!(matches!(again, Err(Error::PathTaken { .. })), "{again:?}");
+    let path = fixture.path("tree/more");
+    let again = git.add_worktree_without_files(&repository, &path, "coven/restored", &base);
+    assert!(matches!(again, Err(Error::BranchTaken { .. })), "{again:?}");
+
+    let refused = git.remove_worktree(&repository, &into);
+    assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    git.remove_worktree_with_changes(&repository, &into).unwrap();
+    assert!(!into.exists());
+    assert!(git.branch_exists(&repository, "coven/restored").unwrap());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::SessionEvent;
 
 /// Every type there is in this version.
-pub const KINDS: [&str; 43] = [
+pub const KINDS: [&str; 44] = [
     "session.created",
     "session.deleted",
     "session.imported",
@@ -53,6 +53,7 @@ pub const KINDS: [&str; 43] = [
     "tree.conflict",
     "tree.kept",
     "tree.removed",
+    "review.sent",
 ];
 
 static KNOWN_KINDS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| BTreeSet::from(KINDS));

@@ -8,6 +8,8 @@ use std::time::Duration;
 use coven_model::{SessionId, TaskId, WorkflowStatus};
 use coven_runner::AgentRunner;
 use coven_workflow::SessionInput;
+use coven_workflow::command::TreeOrder;
+use coven_workflow::input::TreeReport;
 use coven_workflow::state::RefusalReason;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 
@@ -15,6 +17,7 @@ use self::actor::{ActorChannels, SessionActor};
 use super::admission::AdmissionPause;
 use super::executor::WorkflowExecutor;
 use super::job::{JobOrder, Runner};
+use super::trees::TreeRemoval;
 use crate::error::RequestError;
 use crate::event::{EventSubscription, FeedEvent};
 use crate::feed::Feed;
@@ -49,6 +52,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum SessionRequest {
     /// Something happened or is wished.
     Input(Box<SessionInput>, oneshot::Sender<Result<(), RefusalReason>>),
+    /// Do something to a tree, and say what came of it. It is recorded like an order of the run.
+    Tree(TreeOrder, Option<TreeRemoval>, oneshot::Sender<Option<TreeReport>>),
     /// Use another environment, if the run is over and is about to be tried again.
     SetCaller(Environment),
     /// End the agents that were left alive, and say when they are gone.
@@ -279,6 +284,16 @@ impl SessionController {
             let ended = tokio::time::timeout(STOP_TIMEOUT, job.closed()).await;
             best_effort("stop a job in time", ended);
         }
+    }
+
+    /// Does something to a tree and comes back when it is done. Nothing came of it if the tree is not
+    /// there.
+    pub(crate) async fn work_on_tree(
+        &self,
+        order: TreeOrder,
+        removal: Option<TreeRemoval>,
+    ) -> Result<Option<TreeReport>, RequestError> {
+        self.request(|reply| SessionRequest::Tree(order, removal, reply)).await
     }
 
     /// The agent of a task, to look at and to type to.

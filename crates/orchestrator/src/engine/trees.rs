@@ -6,14 +6,22 @@
 
 mod commit;
 mod land;
+mod look;
+mod merge;
+mod ports;
 mod record;
+mod restore;
+mod review;
+mod setup;
+mod size;
+mod tree_job;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use coven_git::mirror::{CheckpointRequest, NotHeldReason};
+use coven_git::mirror::{COMMITTED_TRAILER, CheckpointRequest, NotHeldReason};
 use coven_git::{Commit, ExecutableConfig, Git, Identity, Mirror, Repository};
 use coven_model::event::{TreeCheckpoint, TreeReady};
 use coven_model::{AttemptId, RepositoryRecord, Timestamp, TreeId, TreeWork};
@@ -22,11 +30,13 @@ use coven_workflow::input::TreeReport;
 use coven_workflow::state::{TreeRun, WorkflowRun};
 use coven_workflow::{SessionInput, State};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use self::commit::CommitJob;
+pub(crate) use self::look::{entry, sessions_with_trees};
 pub use self::record::NoRepository;
 pub(crate) use self::record::find_repository;
+pub(crate) use self::review::ReviewText;
 use crate::engine::executor::WorkflowExecutor;
 use crate::engine::job::LivePublisher;
 use crate::state::SharedFiles;
@@ -34,6 +44,12 @@ use crate::state::blocking::blocking;
 
 /// The file that says which ignored files a new tree gets.
 const INCLUDE_FILE: &str = ".worktreeinclude";
+
+/// The repository of our own beside one, in its folder in the state folder.
+const MIRROR: &str = "mirror.git";
+
+/// What the names of checkpoints begin with.
+const REFERENCES: &str = "refs/coven/";
 
 /// How many bytes of them at most.
 const MAX_INCLUDED_BYTES: u64 = 256 << 20;
@@ -51,14 +67,37 @@ pub(crate) struct TreeJob {
     pub(crate) files: SharedFiles,
     pub(crate) live: LivePublisher,
     pub(crate) order: TreeOrder,
+    /// Set where a person wants a tree removed.
+    pub(crate) removal: Option<TreeRemoval>,
+}
+
+/// How a person wants a tree removed.
+#[derive(Clone, Debug)]
+pub(crate) struct TreeRemoval {
+    /// The branches that its commits may be on.
+    pub(crate) landings: Vec<String>,
+    /// Whatever is in it.
+    pub(crate) force: bool,
 }
 
 /// The locks of the repositories, by their common folder.
-static TURNS: LazyLock<Mutex<HashMap<PathBuf, Arc<tokio::sync::Mutex<()>>>>> =
-    LazyLock::new(Mutex::default);
+static TURNS: LazyLock<Mutex<HashMap<PathBuf, RepositoryTurn>>> = LazyLock::new(Mutex::default);
 
-fn turn_of(common_dir: &str) -> Arc<tokio::sync::Mutex<()>> {
+/// The lock of one repository.
+type RepositoryTurn = Arc<tokio::sync::Mutex<()>>;
+
+/// The lock of a repository, for whoever changes its branches or trees.
+pub(crate) fn turn_of(common_dir: &str) -> RepositoryTurn {
     TURNS.lock().entry(PathBuf::from(common_dir)).or_default().clone()
+}
+
+/// Does something that waits on a disk while nobody else changes the repository.
+async fn in_turn<T: Send + 'static>(
+    turn: &RepositoryTurn,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let _turn = turn.lock().await;
+    blocking(work).await
 }
 
 impl TreeJob {
@@ -69,37 +108,111 @@ impl TreeJob {
         drop(reports.send(SessionInput::Tree(Box::new(report))).await);
     }
 
+    /// The same for one who waits for it.
+    pub(crate) async fn run_for(
+        self,
+        reports: mpsc::Sender<SessionInput>,
+        reply: oneshot::Sender<Option<TreeReport>>,
+    ) {
+        let report = self.carry_out().await;
+        if let Some(report) = report.clone() {
+            drop(reports.send(SessionInput::Tree(Box::new(report))).await);
+        }
+        // One who waits no more finds it in the journal.
+        drop(reply.send(report));
+    }
+
     async fn carry_out(self) -> Option<TreeReport> {
         let run = self.state.run()?;
         let tree = run.tree(self.order.tree())?.clone();
         let record = run.identity.repository.as_deref()?.clone();
         let turn = turn_of(&record.common_dir);
-        let _turn = turn.lock().await;
         let place = TreePlace::new(&self.executor.shared.state_dir, run, record, tree);
         let (id, work) = (place.tree.tree.clone(), work_of(&self.order));
         let done = match &self.order {
-            TreeOrder::Make(_) => blocking(move || place.make()).await,
+            TreeOrder::Make(_) => {
+                let made = {
+                    let _turn = turn.lock().await;
+                    blocking(move || place.make()).await
+                };
+                match made {
+                    // It may take minutes, and other trees are made meanwhile.
+                    Ok(TreeReport::Ready(ready)) => {
+                        let set_up = self.set_up(run, &id, ready.ports).await;
+                        set_up.map(|()| TreeReport::Ready(ready))
+                    }
+                    made => made,
+                }
+            }
             TreeOrder::Checkpoint { job, number, .. } => {
                 let (job, number) = (job.clone(), *number);
+                let _turn = turn.lock().await;
                 blocking(move || place.checkpointed(Some(job), number, false)).await
             }
             TreeOrder::Commit { number, .. } => {
                 let number = *number;
+                let _turn = turn.lock().await;
                 match self.commit(&place).await {
                     Ok(()) => blocking(move || place.checkpointed(None, number, true)).await,
                     Err(error) => Err(error),
                 }
             }
-            TreeOrder::Land { .. } => match self.commit(&place).await {
-                Ok(()) => {
-                    let onto = run.tree(&TreeId::Run)?.clone();
-                    blocking(move || place.land(&onto)).await
+            TreeOrder::Land { .. } => {
+                let _turn = turn.lock().await;
+                match self.commit(&place).await {
+                    Ok(()) => {
+                        let onto = run.tree(&TreeId::Run)?.clone();
+                        blocking(move || place.land(&onto)).await
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
+            }
+            TreeOrder::Remove { tree } => match self.removal {
+                Some(ref removal) => self.prune(run, place, removal, &turn).await,
+                None => self.remove(run, place, tree, &turn).await,
             },
-            TreeOrder::Remove { .. } => blocking(move || place.remove()).await,
         };
         Some(done.unwrap_or_else(|error| TreeReport::Failed { tree: id, work, error: error.0 }))
+    }
+
+    /// Removes a tree of the run, after what the project wants done before.
+    async fn remove(
+        &self,
+        run: &WorkflowRun,
+        place: TreePlace,
+        tree: &TreeId,
+        turn: &RepositoryTurn,
+    ) -> Result<TreeReport, TreeError> {
+        let checked = place.clone();
+        if let Some(report) = in_turn(turn, move || checked.why_not_removed()).await? {
+            return Ok(report);
+        }
+        self.tear_down(run, tree, place.tree.ports).await?;
+        in_turn(turn, move || place.remove()).await
+    }
+
+    /// Removes a tree for a person.
+    async fn prune(
+        &self,
+        run: &WorkflowRun,
+        place: TreePlace,
+        removal: &TreeRemoval,
+        turn: &RepositoryTurn,
+    ) -> Result<TreeReport, TreeError> {
+        let (checked, wish) = (place.clone(), removal.clone());
+        let would = in_turn(turn, move || checked.would_prune(&wish.landings, wish.force)).await?;
+        if matches!(would, TreeReport::Kept { .. }) {
+            return Ok(would);
+        }
+        if place.is_there() {
+            let torn_down = self.tear_down(run, &place.tree.tree, place.tree.ports).await;
+            // Whoever says so by name wants it gone all the same.
+            if !removal.force {
+                torn_down?;
+            }
+        }
+        let wish = removal.clone();
+        in_turn(turn, move || place.prune(&wish.landings, wish.force)).await
     }
 
     /// Commits what was left uncommitted in a tree, in the sandbox of whoever worked in it.
@@ -122,7 +235,7 @@ fn work_of(order: &TreeOrder) -> TreeWork {
 
 /// Why an order could not be carried out, for people.
 #[derive(Debug)]
-struct TreeError(String);
+pub(crate) struct TreeError(pub(crate) String);
 
 impl From<coven_git::Error> for TreeError {
     fn from(error: coven_git::Error) -> Self {
@@ -132,42 +245,70 @@ impl From<coven_git::Error> for TreeError {
 
 /// One tree and everything that git has to be told about it.
 #[derive(Clone)]
-struct TreePlace {
+pub(crate) struct TreePlace {
     git: Git,
     repository: Repository,
     allowed: ExecutableConfig,
     mirror: PathBuf,
+    state_dir: PathBuf,
+    record: RepositoryRecord,
     tree: TreeRun,
-    /// What its references begin with.
-    references: String,
-    /// The task that worked in it, for the trailers of commits.
+    /// What its references begin with, before its own name.
+    session_references: String,
+    /// The readable name of the session, for the trailers of commits.
     session: String,
 }
 
+/// Where the mirror of a repository lies, by the repository's common folder.
+fn mirror_of(state_dir: &Path, common_dir: &str) -> PathBuf {
+    state_dir.join("trees").join(record::key(common_dir)).join(MIRROR)
+}
+
+/// What the references of a tree are called after that of their session.
+fn reference_name(tree: &TreeId) -> String {
+    match tree {
+        TreeId::Run => "@run".to_owned(),
+        TreeId::Task(task) => task.to_string(),
+    }
+}
+
 impl TreePlace {
-    fn new(state_dir: &Path, run: &WorkflowRun, record: RepositoryRecord, tree: TreeRun) -> Self {
-        let key = record::key(&record.common_dir);
-        let name = match &tree.tree {
-            TreeId::Run => "@run".to_owned(),
-            TreeId::Task(task) => task.to_string(),
-        };
+    pub(crate) fn new(
+        state_dir: &Path,
+        run: &WorkflowRun,
+        record: RepositoryRecord,
+        tree: TreeRun,
+    ) -> Self {
         Self {
             git: Git::new().with_deadline(GIT_DEADLINE),
             allowed: record::programs_of(&record),
-            mirror: state_dir.join("trees").join(key).join("mirror.git"),
-            references: format!("refs/coven/{}/{name}", run.session()),
+            mirror: mirror_of(state_dir, &record.common_dir),
+            session_references: format!("{REFERENCES}{}", run.session()),
             session: run.identity.name.clone(),
             repository: Repository {
-                root: record.root.into(),
-                git_dir: record.git_dir.into(),
-                common_dir: record.common_dir.into(),
+                root: record.root.clone().into(),
+                git_dir: record.git_dir.clone().into(),
+                common_dir: record.common_dir.clone().into(),
             },
+            state_dir: state_dir.to_owned(),
+            record,
             tree,
         }
     }
 
-    fn path(&self) -> PathBuf {
+    /// Where it lies.
+    pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(&self.tree.path)
+    }
+
+    /// What the run knows of it.
+    pub(crate) fn tree(&self) -> &TreeRun {
+        &self.tree
+    }
+
+    /// Whether it has files that can be looked at.
+    pub(crate) fn is_there(&self) -> bool {
+        self.tree.is_ready() && self.path().is_dir()
     }
 
     /// The repository as seen from the tree.
@@ -196,6 +337,9 @@ impl TreePlace {
             TreeError(format!("its folder cannot be made: {}: {error}", path.display()))
         };
         std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
+        if let Some(source) = &self.tree.restores {
+            return self.bring_back(source);
+        }
         let added = self.git.add_worktree(
             &self.repository,
             &path,
@@ -203,10 +347,10 @@ impl TreePlace {
             &base,
             &self.allowed,
         )?;
-        let list = Path::new(INCLUDE_FILE);
+        let list = Path::new(self.record.include.as_deref().unwrap_or(INCLUDE_FILE));
         let included = self.git.copy_included(&self.repository, list, &path, MAX_INCLUDED_BYTES)?;
-        self.hold(0)?;
-        let mut notes = Vec::new();
+        let mut notes = self.link_into_checkout()?;
+        self.made_with()?;
         notes.extend(added.hook_failure.map(|words| format!("post-checkout failed: {words}")));
         let off = added.neutralised;
         if !off.is_empty() {
@@ -215,49 +359,72 @@ impl TreePlace {
         }
         let skipped = included.skipped.into_iter();
         notes.extend(skipped.map(|file| format!("{}: {}", file.path.display(), file.why)));
+        self.ready(included.copied.len(), notes)
+    }
+
+    fn ready(&self, included: usize, mut notes: Vec<String>) -> Result<TreeReport, TreeError> {
+        let (ports, no_ports) = self.take_ports();
+        notes.extend(no_ports);
         Ok(TreeReport::Ready(TreeReady {
             tree: self.tree.tree.clone(),
             head: self.tip()?.to_string(),
-            included: included.copied.len() as u32,
-            ports: None,
+            included: included as u32,
+            ports,
             notes,
             at: Timestamp::default(),
         }))
     }
 
-    /// Keeps everything in the tree under the reference of this number. Number 0 is what it was made
-    /// with, which is kept once.
-    fn hold(&self, number: u32) -> Result<(Commit, Vec<String>), TreeError> {
+    fn reference(&self, number: u32) -> String {
+        self.reference_of(&self.tree.tree, number)
+    }
+
+    fn reference_of(&self, tree: &TreeId, number: u32) -> String {
+        format!("{}/{}/{number}", self.session_references, reference_name(tree))
+    }
+
+    /// What the tree was made with: its checkpoint 0, which is held once.
+    fn made_with(&self) -> Result<Commit, TreeError> {
+        match self.mirror()?.commit_of(&self.reference(0))? {
+            Some(known) => Ok(known),
+            None => Ok(self.hold(0, false)?.commit),
+        }
+    }
+
+    /// Keeps everything in the tree under the reference of this number, or of the next one that is
+    /// free: no checkpoint is ever written over.
+    fn hold(&self, mut number: u32, committed: bool) -> Result<Held, TreeError> {
         if !self.path().is_dir() {
             return Err(TreeError(format!("its folder is gone: {}", self.tree.path)));
         }
         let mirror = self.mirror()?;
-        let reference = format!("{}/{number}", self.references);
-        if number == 0
-            && let Some(known) = mirror.commit_of(&reference)?
-        {
-            return Ok((known, Vec::new()));
+        while number > 0 && mirror.commit_of(&self.reference(number))?.is_some() {
+            number += 1;
         }
         let (base, tip) = (self.base()?, self.tip()?);
         mirror.take_in(&self.repository, &base)?;
         mirror.take_in(&self.repository, &tip)?;
         let parent = match number.checked_sub(1) {
             None => Some(base),
-            Some(before) => mirror.commit_of(&format!("{}/{before}", self.references))?,
+            Some(before) => mirror.commit_of(&self.reference(before))?,
         };
+        let committed = committed.then_some((COMMITTED_TRAILER, "yes"));
+        let trailers: Vec<(&str, &str)> =
+            std::iter::once(("Coven-Session", self.session.as_str())).chain(committed).collect();
         let held = mirror.checkpoint(&CheckpointRequest {
             tree: &self.path(),
             parent: parent.as_ref(),
             head: Some(&tip),
             message: &format!("checkpoint {number} of {}", self.tree.tree),
-            trailers: &[("Coven-Session", &self.session)],
+            trailers: &trailers,
             author: &Identity::new("coven", "coven@localhost"),
-            reference: Some(&reference),
+            reference: Some(&self.reference(number)),
         })?;
         let special = |reason: &NotHeldReason| *reason != NotHeldReason::Submodule;
         let missing = held.not_held.into_iter().filter(|file| special(&file.reason));
         let missing = missing.take(MAX_NAMED_MISSING);
-        Ok((held.commit, missing.map(|file| file.path.display().to_string()).collect()))
+        let missing = missing.map(|file| file.path.display().to_string()).collect();
+        Ok(Held { number, commit: held.commit, missing })
     }
 
     fn checkpointed(
@@ -266,14 +433,14 @@ impl TreePlace {
         number: u32,
         committed: bool,
     ) -> Result<TreeReport, TreeError> {
-        let (commit, missing) = self.hold(number)?;
-        let (first, _) = self.hold(0)?;
+        let first = self.made_with()?;
+        let Held { number, commit, missing } = self.hold(number, committed)?;
         let files = self.mirror()?.changes(&first, &commit)?.len() as u32;
         Ok(TreeReport::Checkpointed(TreeCheckpoint {
             tree: self.tree.tree.clone(),
             job,
             number,
-            reference: format!("{}/{number}", self.references),
+            reference: self.reference(number),
             commit: commit.to_string(),
             files,
             head: self.tip()?.to_string(),
@@ -282,4 +449,12 @@ impl TreePlace {
             at: Timestamp::default(),
         }))
     }
+}
+
+/// A checkpoint that was just made.
+struct Held {
+    number: u32,
+    commit: Commit,
+    /// What could not be kept.
+    missing: Vec<String>,
 }

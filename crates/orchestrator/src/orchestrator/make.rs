@@ -79,6 +79,9 @@ impl Orchestrator {
         let input = bind_inputs(&plan, &new.input).map_err(inputs)?;
         settle(&mut plan, &input, &self.known()).map_err(inputs)?;
         self.check_agents(&plan, &input, &new.env)?;
+        if let Some(isolation) = new.isolation {
+            plan.isolate(isolation);
+        }
         let NewSession { goal, env, auto, cause, .. } = new;
         Ok(Prepared { plan, input, goal, env, auto, cause })
     }
@@ -114,7 +117,8 @@ impl Orchestrator {
         }
         let options = &self.shared.options;
         let data = options.data_dir.as_ref().unwrap_or(&options.state_dir);
-        match find_repository(base, data, name) {
+        let config = self.shared.trees.read().clone();
+        match find_repository(base, data, name, &config) {
             Ok(Some(record)) => Ok(Some(Box::new(record))),
             Ok(None) if plan.needs_trees() => {
                 Err(NoRepository::None(base.display().to_string()).into())

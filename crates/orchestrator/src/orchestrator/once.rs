@@ -441,7 +441,16 @@ impl Orchestrator {
     ) -> Result<MadeOnce, ExecuteError> {
         let what = SessionContent::Plan(Box::new(plan));
         let (env, cause) = (env.clone(), Some(cause));
-        let new = NewSession { what, input, goal: None, env, key: None, auto: None, cause };
+        let new = NewSession {
+            what,
+            input,
+            goal: None,
+            env,
+            key: None,
+            auto: None,
+            cause,
+            isolation: None,
+        };
         self.make_once(key, terms, new)
     }
 
@@ -488,6 +497,10 @@ fn digest(new: &NewSession) -> ContentDigest {
         SessionContent::Definition { name, text } => json!({"name": name, "definition": text}),
         SessionContent::Plan(plan) => json!({"plan": plan}),
     };
-    let asked = json!({"what": what, "input": new.input, "goal": new.goal, "auto": new.auto});
+    let mut asked = json!({"what": what, "input": new.input, "goal": new.goal, "auto": new.auto});
+    // A key that was used before this could be asked for stays the same.
+    if let Some(isolation) = new.isolation {
+        asked["isolation"] = json!(isolation);
+    }
     ContentDigest::of_bytes(asked.to_string().as_bytes())
 }

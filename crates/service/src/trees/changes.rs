@@ -8,12 +8,14 @@ use coven_api::changes::{
 };
 use coven_model::{SessionId, TreeId};
 use coven_orchestrator as engine;
-use coven_orchestrator::{ChangesAgainst, Orchestrator};
+use coven_orchestrator::ChangesAgainst;
 
 use super::words::{line_words, path_of_words, path_words};
 use super::{tree_id, tree_name};
 use crate::error::ServiceError;
+use crate::find::FoundSession;
 use crate::service::Service;
+use crate::sessions::Sessions;
 use crate::text::excerpt;
 
 /// The largest answer about changes, in bytes of what is in it.
@@ -24,9 +26,6 @@ const FILE_BYTES: usize = 160;
 
 /// What a line takes beside its text.
 const LINE_BYTES: usize = 48;
-
-/// The largest patch. It is no JSON, so more of it can be taken.
-const MAX_PATCH_BYTES: usize = 64 << 20;
 
 /// What is compared with, as a request says it.
 pub(super) fn against(text: Option<&str>) -> Result<ChangesAgainst, ServiceError> {
@@ -53,7 +52,7 @@ fn against_words(against: ChangesAgainst) -> String {
 
 /// A tree whose files are looked at.
 struct LookedAt {
-    orchestrator: Orchestrator,
+    sessions: Sessions,
     session: SessionId,
     tree: TreeId,
     against: ChangesAgainst,
@@ -67,9 +66,9 @@ impl Service {
         against: Option<&str>,
     ) -> Result<LookedAt, ServiceError> {
         let against = self::against(against)?;
-        let (orchestrator, session) = self.find_to_look(id).await?;
-        let tree = tree_id(&orchestrator, &session, task).await?;
-        Ok(LookedAt { orchestrator, session, tree, against })
+        let FoundSession { sessions, id: session, .. } = self.find(id).await?;
+        let tree = tree_id(&sessions, &session, task).await?;
+        Ok(LookedAt { sessions, session, tree, against })
     }
 
     /// The files that differ in the tree of a task.
@@ -80,8 +79,8 @@ impl Service {
         query: &ChangesQuery,
     ) -> Result<TreeChanges, ServiceError> {
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
-        let changes = at.orchestrator.tree_changes(&at.session, &at.tree, at.against).await?;
-        let checkpoints = at.orchestrator.tree_checkpoints(&at.session, &at.tree).await?;
+        let changes = at.sessions.tree_changes(&at.session, &at.tree, at.against).await?;
+        let checkpoints = at.sessions.tree_checkpoints(&at.session, &at.tree).await?;
         let (files, cut) = listed(&changes.files);
         Ok(TreeChanges {
             tree: tree_name(&changes.tree),
@@ -116,7 +115,7 @@ impl Service {
         let path = path_of_words(&query.path)?;
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
         let changes =
-            at.orchestrator.tree_file_changes(&at.session, &at.tree, at.against, &path).await?;
+            at.sessions.tree_file_changes(&at.session, &at.tree, at.against, &path).await?;
         let (hunks, marked, cut) = shown(changes.hunks);
         Ok(FileChanges {
             tree: tree_name(&changes.tree),
@@ -137,11 +136,7 @@ impl Service {
         query: &ChangesQuery,
     ) -> Result<Vec<u8>, ServiceError> {
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
-        let patch = at.orchestrator.tree_patch(&at.session, &at.tree, at.against).await?;
-        if patch.len() > MAX_PATCH_BYTES {
-            return Err(ServiceError::PatchTooLarge(patch.len() as u64));
-        }
-        Ok(patch)
+        Ok(at.sessions.tree_patch(&at.session, &at.tree, at.against).await?)
     }
 }
 

@@ -2,7 +2,7 @@
 //! step is over, and a tree goes only when nothing in it is lost.
 
 use coven_model::event::{SessionEvent, StepOutput, TaskRole, TreeWanted};
-use coven_model::{InterventionKind, TaskId, TreeId, TreeWork};
+use coven_model::{InterventionKind, TaskId, TreeId, TreeSource, TreeWork};
 
 use super::DecisionDraft;
 use super::spec::local;
@@ -31,10 +31,26 @@ impl DecisionDraft {
         let at = self.now;
         let find = |tree: &TreeId| self.run().and_then(|run| run.tree(tree));
         match report {
+            TreeReport::Wanted(mut wanted) => {
+                let has_repository =
+                    self.run().is_some_and(|run| run.identity.repository.is_some());
+                if has_repository && wanted.restores.is_some() && find(&wanted.tree).is_none() {
+                    wanted.at = at;
+                    self.record(SessionEvent::TreeWanted(Box::new(wanted)));
+                }
+            }
             TreeReport::Ready(mut ready) => {
-                if find(&ready.tree).is_some_and(|tree| tree.phase == TreePhase::Wanted) {
-                    ready.at = at;
-                    self.record(SessionEvent::TreeReady(Box::new(ready)));
+                let wanted = find(&ready.tree).filter(|tree| tree.phase == TreePhase::Wanted);
+                let Some(wanted) = wanted else { return };
+                let why = wanted.restores.as_ref().map(|source| {
+                    let TreeSource { tree, checkpoint, by, .. } = &**source;
+                    format!("checkpoint {checkpoint} of {tree} was brought back in it by {by}")
+                });
+                ready.at = at;
+                let tree = ready.tree.clone();
+                self.record(SessionEvent::TreeReady(Box::new(ready)));
+                if let Some(why) = why {
+                    self.record(SessionEvent::TreeKept { tree, why, at });
                 }
             }
             TreeReport::Failed { tree, work, error } => {
@@ -81,7 +97,7 @@ impl DecisionDraft {
                 }
             }
             TreeReport::Removed { tree, tip } => {
-                if find(&tree).is_some_and(TreeRun::is_ready) {
+                if find(&tree).is_some_and(|tree| tree.phase != TreePhase::Removed) {
                     self.record(SessionEvent::TreeRemoved { tree, tip, at });
                 }
             }
@@ -121,7 +137,7 @@ impl DecisionDraft {
             }
         };
         let Some((path, branch)) = run.tree_place(&tree) else { return };
-        let wanted = TreeWanted { tree, base, branch, path, at: self.now };
+        let wanted = TreeWanted { tree, base, branch, path, restores: None, at: self.now };
         self.record(SessionEvent::TreeWanted(Box::new(wanted)));
     }
 

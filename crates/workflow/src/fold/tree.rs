@@ -18,6 +18,7 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 base: wanted.base.clone(),
                 branch: wanted.branch.clone(),
                 path: wanted.path.clone(),
+                restores: wanted.restores.clone(),
                 phase: TreePhase::Wanted,
                 head: wanted.base.clone(),
                 ports: None,

@@ -96,6 +96,16 @@ pub enum OnConflict {
 }
 
 impl WorkflowPlan {
+    /// Keeps agents apart like this where the plan says nothing else. A run that is to have a tree has
+    /// one then, and in it all that is not kept apart anyway.
+    pub fn isolate(&mut self, isolation: Isolation) {
+        let has_tree = isolation == Isolation::Run;
+        if self.isolation == Isolation::Shared {
+            self.isolation = if has_tree { Isolation::Auto } else { isolation };
+        }
+        self.run_tree |= has_tree;
+    }
+
     /// Where a task of a step works. `Auto` is left where that depends on whether the run has a
     /// tree.
     pub(crate) fn isolation_of(&self, step: &PlanStep, role: TaskRole) -> Isolation {

@@ -15,9 +15,11 @@ use crate::command::{AgentAnswer, Command, OrderedText};
 impl State {
     /// Every order that may still have to be carried out.
     pub fn outstanding(&self) -> Vec<Command> {
-        let Some(run) = self.run.as_ref().filter(|run| !run.is_over()) else { return Vec::new() };
-        if self.closed.is_some() {
+        let Some(run) = self.run.as_ref().filter(|_| self.closed.is_none()) else {
             return Vec::new();
+        };
+        if run.is_over() {
+            return run.tree_orders().into_iter().map(Command::Tree).collect();
         }
         let mut commands = Vec::new();
         for (task, live) in run.live_jobs() {

@@ -4,7 +4,7 @@
 //! so that a journal that was cut anywhere gives the same orders again.
 
 use coven_model::event::TaskRole;
-use coven_model::{AttemptId, JobTree, PortRange, TaskId, TreeId, TreeWork};
+use coven_model::{AttemptId, JobTree, PortRange, TaskId, TreeId, TreeSource, TreeWork};
 use serde::Serialize;
 
 use super::{RunPhase, StepProgress, TaskPhase, WorkflowRun};
@@ -19,6 +19,9 @@ pub struct TreeRun {
     pub base: String,
     pub branch: String,
     pub path: String,
+    /// The checkpoint that is brought back in it, if it was made for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restores: Option<Box<TreeSource>>,
     pub phase: TreePhase,
     /// The tip of its branch, as far as it was told.
     pub head: String,
@@ -124,6 +127,27 @@ impl WorkflowRun {
         }
     }
 
+    /// The tree that a task was given, by the task's name.
+    pub fn tree_of_task(&self, task: &TaskId) -> Option<TreeId> {
+        let (place, at) = self.identity.locate(task)?;
+        let step = self.identity.plan.steps.get(place)?;
+        let role = self.steps.get(place)?.task(at)?.role;
+        self.tree_of(step, role).filter(|tree| self.tree(tree).is_some())
+    }
+
+    /// The tasks whose jobs are alive in a tree.
+    pub fn working_in<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = &'a TaskId> {
+        let is_in = move |live: &crate::state::LiveJob| {
+            live.spec.tree.as_ref().is_some_and(|own| own.tree == *tree)
+        };
+        self.live_jobs().filter(move |(_, live)| is_in(live)).map(|(task, _)| &task.id)
+    }
+
+    /// Whether the run itself will land a tree, or ask a person about it.
+    pub fn is_to_land(&self, tree: &TreeRun) -> bool {
+        !self.is_over() && tree.tree != TreeId::Run && tree.is_ready() && !tree.is_settled()
+    }
+
     /// What a job is told about the tree it works in.
     pub fn job_tree(&self, tree: &TreeId) -> Option<JobTree> {
         let repository = self.identity.repository.as_ref()?;
@@ -166,8 +190,19 @@ impl WorkflowRun {
 
     /// Everything that is to be done to trees now.
     pub(crate) fn tree_orders(&self) -> Vec<TreeOrder> {
-        if self.trees.is_empty() || self.is_over() {
+        if self.trees.is_empty() {
             return Vec::new();
+        }
+        if self.is_over() {
+            // A checkpoint is brought back whenever a person wants it.
+            let wanted = |tree: &&TreeRun| {
+                tree.phase == TreePhase::Wanted && tree.restores.is_some() && tree.problem.is_none()
+            };
+            return self
+                .trees()
+                .filter(wanted)
+                .map(|tree| TreeOrder::Make(tree.tree.clone()))
+                .collect();
         }
         let mut orders = Vec::new();
         for tree in self.trees().filter(|tree| tree.problem.is_none()) {

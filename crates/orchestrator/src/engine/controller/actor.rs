@@ -263,6 +263,9 @@ impl SessionActor {
                     answer(reply, Ok(()));
                 }
             }
+            SessionRequest::Tree(order, removal, reply) => {
+                self.work_on_tree_for(order, removal, reply);
+            }
             SessionRequest::SetCaller(env) => {
                 if self.session.status().is_final() {
                     self.executor = self.executor.for_caller(env);

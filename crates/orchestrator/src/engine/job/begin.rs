@@ -132,6 +132,22 @@ impl JobDetails {
         }
     }
 
+    /// Why the job cannot work in its tree: it never works elsewhere instead.
+    fn missing_tree(&self) -> Option<String> {
+        let tree = self.spec.tree.as_ref()?;
+        let is_there = |path: &str| {
+            std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_dir())
+        };
+        if !is_there(&tree.path) {
+            return Some(format!(
+                "its tree is gone: {} was removed; what was in it is in its checkpoints",
+                tree.path
+            ));
+        }
+        (!is_there(&tree.base_dir))
+            .then(|| format!("its folder is not in its tree: there is no {}", tree.base_dir))
+    }
+
     /// Starts the job's process, or takes it up where it stands. Waits on the disk.
     pub(super) fn begin(&self, started: bool) -> Result<BegunJob, NotBegun> {
         let not_started =
@@ -139,6 +155,8 @@ impl JobDetails {
         let adapter = self.adapter().map_err(not_started)?;
         let (runner, looked_at) = if started {
             (self.take_up(&adapter)?, self.looked_at_before())
+        } else if let Some(missing) = self.missing_tree() {
+            return Err(not_started(missing));
         } else {
             let looked_at = self.look_before(&*adapter);
             (self.launch(&adapter)?, looked_at)

@@ -1,12 +1,14 @@
 //! Landing and removing: what leaves a tree, and when a tree may go.
 
+use std::path::PathBuf;
+
 use coven_git::Replayed;
 use coven_git::mirror::CommittedState;
 use coven_model::Timestamp;
 use coven_model::event::TreeLanded;
 use coven_runtime::processes;
 use coven_workflow::input::TreeReport;
-use coven_workflow::state::TreeRun;
+use coven_workflow::state::{LandingPhase, TreeRun};
 
 use super::{TreeError, TreePlace};
 
@@ -55,49 +57,200 @@ impl TreePlace {
     }
 
     /// The files that are in no commit of the tree's branch.
-    pub(super) fn uncommitted(&self) -> Result<Vec<std::path::PathBuf>, TreeError> {
-        let (first, _) = self.hold(0)?;
+    pub(crate) fn uncommitted(&self) -> Result<Vec<PathBuf>, TreeError> {
+        let first = self.made_with()?;
         let (base, tip, mirror) = (self.base()?, self.tip()?, self.mirror()?);
         mirror.take_in(&self.repository, &tip)?;
-        let made = CommittedState { checkpoint: &first, commit: &base };
-        Ok(mirror.uncommitted(&self.path(), &tip, &[made])?)
+        let held = self.held(&mirror)?;
+        let mut states = vec![CommittedState { checkpoint: &first, commit: &base }];
+        // After a commit of ours, what a filter made of a file is known.
+        let committed = held.values().rev().filter(|held| held.committed);
+        for (held, head) in committed.filter_map(|held| Some((held, held.head.as_ref()?))).take(1) {
+            mirror.take_in(&self.repository, head)?;
+            states.push(CommittedState { checkpoint: &held.commit, commit: head });
+        }
+        Ok(mirror.uncommitted(&self.path(), &tip, &states)?)
     }
 
     /// Removes the tree and its branch, after a last checkpoint, if nothing in it is nowhere else and
     /// nobody is in it.
     pub(super) fn remove(&self) -> Result<TreeReport, TreeError> {
+        match self.why_not_removed()? {
+            Some(report) => Ok(report),
+            None => self.remove_unless_used(),
+        }
+    }
+
+    /// What is to be told instead of removing the tree: it is gone already, or something came later.
+    pub(super) fn why_not_removed(&self) -> Result<Option<TreeReport>, TreeError> {
         let tree = self.tree.tree.clone();
-        let tip = self.tip()?;
-        if let Some(why) = self.why_kept(tip.as_str())? {
+        if let Some(tip) = self.is_gone()? {
+            self.give_ports_back();
+            return Ok(Some(TreeReport::Removed { tree, tip }));
+        }
+        if self.tip()?.as_str() != self.tree.head {
+            let why = format!("`{}` has commits that came later", self.tree.branch);
+            return Ok(Some(TreeReport::Kept { tree, why }));
+        }
+        Ok(None)
+    }
+
+    /// The tip of its branch, if the tree was removed and that was not told: whoever removed it died
+    /// before. A branch that was left is removed.
+    fn is_gone(&self) -> Result<Option<String>, TreeError> {
+        let path = self.path();
+        let is_there = std::fs::symlink_metadata(&path).is_ok();
+        if is_there || self.git.worktrees(&self.repository)?.iter().any(|tree| tree.path == path) {
+            return Ok(None);
+        }
+        match self.git.tip(&self.repository, &self.tree.branch)? {
+            None => Ok(Some(self.tree.head.clone())),
+            Some(tip) if tip.as_str() == self.tree.head => {
+                self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
+                Ok(Some(tip.to_string()))
+            }
+            Some(_) => Ok(None),
+        }
+    }
+
+    fn remove_unless_used(&self) -> Result<TreeReport, TreeError> {
+        let tree = self.tree.tree.clone();
+        let why = match self.why_in_use()? {
+            Some(why) => Some(why),
+            None => self.why_uncommitted()?,
+        };
+        if let Some(why) = why {
             return Ok(TreeReport::Kept { tree, why });
         }
-        self.hold(self.tree.checkpoints.saturating_add(1))?;
+        let tip = self.tip()?;
+        self.hold(self.tree.checkpoints.saturating_add(1), false)?;
         self.git.remove_worktree(&self.repository, &self.path())?;
         self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
+        self.give_ports_back();
         Ok(TreeReport::Removed { tree, tip: tip.to_string() })
     }
 
-    fn why_kept(&self, tip: &str) -> Result<Option<String>, TreeError> {
-        if tip != self.tree.head {
-            return Ok(Some(format!("`{}` has commits that came later", self.tree.branch)));
-        }
+    /// Who works in it.
+    fn why_in_use(&self) -> Result<Option<String>, TreeError> {
         let inside = processes::working_below(&self.path())
             .map_err(|error| TreeError(format!("who is in it cannot be told: {error}")))?;
-        if !inside.is_empty() {
-            let ids: Vec<String> =
-                inside.iter().take(MAX_NAMED).map(|process| process.pid.to_string()).collect();
-            return Ok(Some(format!("processes work in it: {}", ids.join(", "))));
-        }
+        let ids: Vec<String> =
+            inside.iter().take(MAX_NAMED).map(|process| process.pid.to_string()).collect();
+        Ok((!inside.is_empty()).then(|| format!("processes work in it: {}", ids.join(", "))))
+    }
+
+    fn why_uncommitted(&self) -> Result<Option<String>, TreeError> {
         let uncommitted = self.uncommitted()?;
-        if !uncommitted.is_empty() {
-            let named = uncommitted.iter().take(MAX_NAMED);
-            let named: Vec<String> = named.map(|path| path.display().to_string()).collect();
-            let count = uncommitted.len();
-            return Ok(Some(format!(
-                "{count} of its files are not committed: {}",
-                named.join(", ")
-            )));
+        let named = uncommitted.iter().take(MAX_NAMED);
+        let named: Vec<String> = named.map(|path| path.display().to_string()).collect();
+        let (count, named) = (uncommitted.len(), named.join(", "));
+        Ok((count > 0).then(|| format!("{count} of its files are not committed: {named}")))
+    }
+
+    /// Why a tree of a run that is over may not go; nothing if it may. `landings` are the branches
+    /// that its commits may be on.
+    fn why_not_removable(&self, landings: &[String]) -> Result<Option<String>, TreeError> {
+        let branch = &self.tree.branch;
+        if !self.path().is_dir() {
+            let is_free = !self.git.branch_exists(&self.repository, branch)?
+                || self.is_elsewhere(landings)?;
+            let why =
+                || format!("its folder is gone; what was committed in it is on `{branch}` alone");
+            return Ok((!is_free).then(why));
         }
-        Ok(None)
+        if let Some(why) = self.why_in_use()? {
+            return Ok(Some(why));
+        }
+        if let Some(why) = self.why_uncommitted()? {
+            return Ok(Some(why));
+        }
+        if self.is_elsewhere(landings)? {
+            return Ok(None);
+        }
+        Ok(Some(format!("what was done in it is on `{}` alone", self.tree.branch)))
+    }
+
+    /// Whether all commits of its branch are on another.
+    fn is_elsewhere(&self, landings: &[String]) -> Result<bool, TreeError> {
+        let tip = self.tip()?;
+        if tip.as_str() == self.tree.base {
+            return Ok(true);
+        }
+        if let LandingPhase::Landed { tip: landed, .. } = &self.tree.landing
+            && *landed == tip.as_str()
+        {
+            return Ok(true);
+        }
+        for branch in landings.iter().filter(|branch| **branch != self.tree.branch) {
+            if let Some(onto) = self.git.tip(&self.repository, branch)?
+                && self.git.is_ancestor(&self.repository, &tip, &onto)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Removes a tree of a run that is over, for a person. With `force` whatever is in it, as long as
+    /// nobody works there: all of it is in a last checkpoint, and a branch with commits that are
+    /// nowhere else stays.
+    pub(crate) fn prune(&self, landings: &[String], force: bool) -> Result<TreeReport, TreeError> {
+        let tree = self.tree.tree.clone();
+        let why = if force { None } else { self.why_not_removable(landings)? };
+        if let Some(why) = why {
+            return Ok(TreeReport::Kept { tree, why });
+        }
+        if !self.path().is_dir() {
+            return self.forget(landings);
+        }
+        if !force {
+            return self.remove_unless_used();
+        }
+        if let Some(why) = self.why_in_use()? {
+            return Ok(TreeReport::Kept { tree, why });
+        }
+        let tip = self.tip()?;
+        self.hold(self.tree.checkpoints.saturating_add(1), false)?;
+        self.git.remove_worktree_with_changes(&self.repository, &self.path())?;
+        if self.is_elsewhere(landings)? {
+            self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
+        }
+        self.give_ports_back();
+        Ok(TreeReport::Removed { tree, tip: tip.to_string() })
+    }
+
+    /// What [`Self::prune`] would say.
+    pub(crate) fn would_prune(
+        &self,
+        landings: &[String],
+        force: bool,
+    ) -> Result<TreeReport, TreeError> {
+        let (tree, tip) = (self.tree.tree.clone(), self.tree.head.clone());
+        let why = match force {
+            false => self.why_not_removable(landings)?,
+            true if self.path().is_dir() => self.why_in_use()?,
+            true => None,
+        };
+        Ok(match why {
+            Some(why) => TreeReport::Kept { tree, why },
+            None => TreeReport::Removed { tree, tip },
+        })
+    }
+
+    /// Removes what git still knows of a tree whose folder is gone.
+    fn forget(&self, landings: &[String]) -> Result<TreeReport, TreeError> {
+        let (tree, path) = (self.tree.tree.clone(), self.path());
+        if self.git.worktrees(&self.repository)?.iter().any(|tree| tree.path == path) {
+            self.git.remove_worktree(&self.repository, &path)?;
+        }
+        let tip = self.git.tip(&self.repository, &self.tree.branch)?;
+        if let Some(tip) = &tip
+            && self.is_elsewhere(landings)?
+        {
+            self.git.delete_branch(&self.repository, &self.tree.branch, tip)?;
+        }
+        let tip = tip.map_or_else(|| self.tree.head.clone(), |tip| tip.to_string());
+        self.give_ports_back();
+        Ok(TreeReport::Removed { tree, tip })
     }
 }

@@ -6,6 +6,8 @@ use coven_git::{ExecutableConfig, Git};
 use coven_model::tree::RepositoryProgram;
 use coven_model::{ContentDigest, RepositoryRecord};
 
+use crate::options::TreesConfig;
+
 /// What the name of a hook begins with among the programs of a repository.
 const HOOK: &str = "hook:";
 
@@ -49,6 +51,7 @@ pub(crate) fn find_repository(
     folder: &Path,
     data_dir: &Path,
     session: &str,
+    config: &TreesConfig,
 ) -> Result<Option<RepositoryRecord>, NoRepository> {
     let git = Git::new();
     let Some(found) = git.discover(folder)? else { return Ok(None) };
@@ -57,7 +60,8 @@ pub(crate) fn find_repository(
     let common_dir = text(&found.repository.common_dir);
     let branches = git.free_branch_name(&found.repository, BRANCH_PREFIX, session)?;
     let allowed = git.executable_config(&found.repository)?;
-    let trees = data_dir.join("trees").join(key(&common_dir)).join(session);
+    let trees = config.root.clone().unwrap_or_else(|| data_dir.join("trees"));
+    let trees = trees.join(key(&common_dir)).join(session);
     Ok(Some(RepositoryRecord {
         root: text(&found.repository.root),
         git_dir: text(&found.repository.git_dir),
@@ -67,7 +71,12 @@ pub(crate) fn find_repository(
         branch: found.branch,
         trees: text(&trees),
         branches,
-        setup: Vec::new(),
+        setup: config.setup.clone(),
+        teardown: config.teardown.clone(),
+        setup_timeout: config.timeout,
+        include: config.include.clone(),
+        link: config.link.clone(),
+        ports: config.ports,
         programs: recorded(allowed),
     }))
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_model::SessionId;
+use coven_model::event::{InterventionDecision, SessionEvent};
+use coven_model::{InterventionChoice, InterventionKind, SessionId};
 use coven_notation::SourceFile;
 use coven_orchestrator::{LiveEvent, NewSession, Options, Orchestrator, PublishedEvent};
 use coven_policy::{EffectivePolicies, Policy};
@@ -70,6 +71,9 @@ steps:
   - {name: last, type: script, command: echo last >> log.txt}
 ";
 
+/// The name of a definition that a test gives.
+pub(super) const GIVEN: &str = "given.yaml";
+
 /// What the keeper runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Play {
@@ -80,6 +84,8 @@ pub(super) enum Play {
     Talk,
     /// A script that waits for a file.
     Waits,
+    /// A definition that the test writes beside the base directory. What conflicts is skipped.
+    Given,
 }
 
 impl Play {
@@ -89,6 +95,7 @@ impl Play {
             Self::Demo => "demo",
             Self::Talk => "talk",
             Self::Waits => "waits",
+            Self::Given => "given",
         }
     }
 
@@ -97,6 +104,11 @@ impl Play {
             "everything" => NewSession::of_definition("everything.yaml", EVERYTHING),
             "talk" => NewSession::of_definition("talk.json", TALK),
             "waits" => NewSession::of_definition("waits.yaml", WAITS),
+            "given" => {
+                let path = std::env::var_os(BASE).map(PathBuf::from).unwrap();
+                let text = std::fs::read_to_string(path.with_file_name(GIVEN)).unwrap();
+                NewSession::of_definition(GIVEN, &text)
+            }
             _ => NewSession::of_grimoire("demo"),
         }
     }
@@ -124,9 +136,15 @@ fn keeps_a_session_until_it_is_killed() {
         let mut events = controller.subscribe(0).unwrap();
         let telling = async {
             while let Some(envelope) = events.next().await.unwrap() {
-                if let PublishedEvent::Live(LiveEvent::Storage { problem }) = envelope.what {
-                    std::fs::write(std::env::var_os(STUCK_FILE_VARIABLE).unwrap(), problem)
-                        .unwrap();
+                match envelope.what {
+                    PublishedEvent::Live(LiveEvent::Storage { problem }) => {
+                        let file = std::env::var_os(STUCK_FILE_VARIABLE).unwrap();
+                        std::fs::write(file, problem).unwrap();
+                    }
+                    PublishedEvent::Fact { event, .. } => {
+                        skip_conflict(&orchestrator, &event).await
+                    }
+                    PublishedEvent::Live(_) => {}
                 }
             }
         };
@@ -136,6 +154,17 @@ fn keeps_a_session_until_it_is_killed() {
         }
         orchestrator.close().await;
     });
+}
+
+/// Decides what nobody but a person would.
+async fn skip_conflict(orchestrator: &Orchestrator, event: &SessionEvent) {
+    if let SessionEvent::InterventionRequired { intervention, .. } = event
+        && intervention.kind == InterventionKind::MergeConflict
+    {
+        let skip = InterventionDecision::new(InterventionChoice::Skip, "mira");
+        // A keeper before this one may have decided it.
+        orchestrator.answer(&intervention.id, skip, None).await.ok();
+    }
 }
 
 /// A base directory for one run, and beside it the evidence that agents and commands leave.

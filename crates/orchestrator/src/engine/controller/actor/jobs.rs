@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use coven_model::{AttemptId, JobSpec, TaskId, Timestamp};
 use coven_workflow::command::TreeOrder;
+use coven_workflow::input::TreeReport;
 use coven_workflow::{Command, SessionInput};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{SessionActor, answer};
 use crate::engine::executor::{JobFolders, JobRoom, WorkflowExecutor};
 use crate::engine::job::{JobHandle, JobOrder, LivePublisher};
-use crate::engine::trees::TreeJob;
+use crate::engine::trees::{TreeJob, TreeRemoval};
 use crate::snapshot::LiveJobs;
 use crate::state::blocking::blocking;
 use crate::state::{may_pass, start_of};
@@ -98,15 +99,31 @@ impl SessionActor {
 
     /// Begins to carry out an order about a tree.
     fn work_on_tree(&mut self, order: TreeOrder) {
-        let job = TreeJob {
+        let job = self.tree_job(order, None).run(self.jobs.reports.clone());
+        self.jobs.trees.push(tokio::spawn(job));
+    }
+
+    /// The same for a person who waits for what comes of it.
+    pub(super) fn work_on_tree_for(
+        &mut self,
+        order: TreeOrder,
+        removal: Option<TreeRemoval>,
+        reply: oneshot::Sender<Option<TreeReport>>,
+    ) {
+        let job = self.tree_job(order, removal).run_for(self.jobs.reports.clone(), reply);
+        self.jobs.trees.push(tokio::spawn(job));
+    }
+
+    fn tree_job(&mut self, order: TreeOrder, removal: Option<TreeRemoval>) -> TreeJob {
+        self.jobs.trees.retain(|job| !job.is_finished());
+        TreeJob {
             executor: self.executor.clone(),
             state: self.session.state().clone(),
             files: self.session.files(),
             live: self.live_publisher(),
             order,
-        };
-        self.jobs.trees.retain(|job| !job.is_finished());
-        self.jobs.trees.push(tokio::spawn(job.run(self.jobs.reports.clone())));
+            removal,
+        }
     }
 
     /// Has something told to the session at this time.

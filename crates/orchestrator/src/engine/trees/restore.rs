@@ -1,0 +1,141 @@
+//! Bringing a checkpoint back: into a tree of its own, never over anything.
+
+use std::path::PathBuf;
+
+use coven_git::mirror::{CommittedState, RestoreRequest};
+use coven_git::{Commit, Mirror};
+use coven_model::event::TreeWanted;
+use coven_model::{TaskId, Timestamp, TreeId, TreeSource};
+use coven_workflow::input::TreeReport;
+use coven_workflow::state::WorkflowRun;
+
+use super::{TreeError, TreePlace};
+use crate::trees::TreeRequestError;
+
+/// How many files that could not be brought back are named.
+const MAX_NAMED_FAILURES: usize = 20;
+
+impl TreePlace {
+    /// The tree that a checkpoint of this one is brought back into: what is asked for.
+    pub(crate) fn wanted_for(
+        &self,
+        run: &WorkflowRun,
+        number: Option<u32>,
+        by: &str,
+    ) -> Result<TreeWanted, TreeRequestError> {
+        let held = self.checkpoints()?;
+        let tree = self.tree.tree.clone();
+        let found = match number {
+            Some(number) => {
+                let unknown = || TreeRequestError::NoCheckpoint { tree: tree.clone(), number };
+                held.get(&number).map(|held| (number, held)).ok_or_else(unknown)?
+            }
+            None => {
+                let (number, held) =
+                    held.iter().next_back().ok_or(TreeRequestError::NothingHeld(tree.clone()))?;
+                (*number, held)
+            }
+        };
+        let (checkpoint, held) = found;
+        // A commit of a branch that is gone may be gone too; then the files show all that was done.
+        let head =
+            held.head.clone().filter(|head| self.git.tree_of(&self.repository, head).is_ok());
+        let base = match head {
+            Some(head) => head,
+            None => self.base()?,
+        };
+        let of = match &tree {
+            TreeId::Run => "run".to_owned(),
+            TreeId::Task(task) => task.to_string(),
+        };
+        let repository = run.identity.repository.as_deref();
+        let repository = repository.ok_or_else(|| TreeRequestError::NoTree(tree.clone()))?;
+        for count in 1..u32::MAX {
+            // No tree that a plan asks for ends like this.
+            let name = format!("{of}.restored{count}");
+            let id = TaskId::new(name.as_str()).map_err(|error| TreeError(error.to_string()))?;
+            let id = TreeId::Task(id);
+            let branch = format!("{}.{name}", repository.branches);
+            let path = format!("{}/{name}", repository.trees);
+            let is_taken = run.tree(&id).is_some()
+                || self.git.branch_exists(&self.repository, &branch)?
+                || std::fs::symlink_metadata(&path).is_ok();
+            if !is_taken {
+                let (old, by) = (self.tree.base.clone(), by.to_owned());
+                let restores = Some(Box::new(TreeSource { tree, base: old, checkpoint, by }));
+                let at = Timestamp::default();
+                let base = base.to_string();
+                return Ok(TreeWanted { tree: id, base, branch, path, restores, at });
+            }
+        }
+        Err(TreeError("there are too many trees like this".to_owned()).into())
+    }
+
+    /// Makes a tree with the files of a checkpoint. What an interrupted attempt left is finished.
+    pub(super) fn bring_back(&self, source: &TreeSource) -> Result<TreeReport, TreeError> {
+        let (path, base) = (self.path(), self.base()?);
+        let mirror = self.mirror()?;
+        let checkpoint = mirror.commit_of(&self.reference_of(&source.tree, source.checkpoint))?;
+        let gone = || TreeError(format!("its checkpoint {} is gone", source.checkpoint));
+        let checkpoint = checkpoint.ok_or_else(gone)?;
+        mirror.take_in(&self.repository, &base)?;
+        self.keep_made_with(&mirror, source, &base)?;
+        let trees = self.git.worktrees(&self.repository)?;
+        let found = trees.iter().find(|tree| tree.path == path);
+        match found {
+            Some(tree) if tree.branch.as_deref() == Some(&*self.tree.branch) && !tree.missing => {}
+            Some(_) => return Err(TreeError(format!("{} is taken", path.display()))),
+            None => {
+                let branch = &self.tree.branch;
+                self.git.add_worktree_without_files(&self.repository, &path, branch, &base)?;
+            }
+        }
+        let request =
+            RestoreRequest { checkpoint: &checkpoint, into: &path, only: None, overwrite: false };
+        let restored = mirror.restore(&request)?;
+        let failed = restored.failed.into_iter().take(MAX_NAMED_FAILURES);
+        let notes = failed.map(|(path, why)| format!("{}: {why}", path.display())).collect();
+        self.ready(restored.written.len() + restored.kept.len(), notes)
+    }
+
+    /// How many files of the checkpoint are in a tree that was made for it, and what could not be
+    /// brought back.
+    pub(crate) fn restored(&self) -> Result<(usize, Vec<(PathBuf, String)>), TreeError> {
+        let Some(source) = &self.tree.restores else { return Ok((0, Vec::new())) };
+        let mirror = self.mirror()?;
+        let checkpoint = mirror.commit_of(&self.reference_of(&source.tree, source.checkpoint))?;
+        let Some(checkpoint) = checkpoint else { return Ok((0, Vec::new())) };
+        let request = RestoreRequest {
+            checkpoint: &checkpoint,
+            into: &self.path(),
+            only: None,
+            overwrite: false,
+        };
+        // All of it is there by now, so that this writes only what could not be written before.
+        let restored = mirror.restore(&request)?;
+        Ok((restored.written.len() + restored.kept.len(), restored.failed))
+    }
+
+    /// What the new tree counts as made with: the files of its base, as they are checked out.
+    fn keep_made_with(
+        &self,
+        mirror: &Mirror,
+        source: &TreeSource,
+        base: &Commit,
+    ) -> Result<(), TreeError> {
+        if mirror.commit_of(&self.reference(0))?.is_some() {
+            return Ok(());
+        }
+        let first = mirror.commit_of(&self.reference_of(&source.tree, 0))?;
+        let made = match first {
+            Some(first) => {
+                let old = source.base.parse()?;
+                mirror.take_in(&self.repository, &old)?;
+                let state = CommittedState { checkpoint: &first, commit: &old };
+                mirror.as_checked_out(base, &state)?
+            }
+            None => base.clone(),
+        };
+        Ok(mirror.keep_as(&self.reference(0), &made)?)
+    }
+}

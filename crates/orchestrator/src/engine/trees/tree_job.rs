@@ -1,0 +1,150 @@
+//! Commands that run in a tree: the user's hooks at a commit, set-up and teardown. Each is a job like an
+//! agent's own, under a holder, with a tape, under the name of its task with an end such as `.setup`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use coven_model::{
+    AttemptId, ExitCodes, JobId, JobOutcome, JobSpec, JobTree, JobWork, SandboxMode, ShellWork,
+    TaskId, TreeId,
+};
+use coven_runtime::hold::HolderFolder;
+use coven_runtime::processes::Identity;
+use coven_store::Attempt;
+use coven_workflow::SessionInput;
+use coven_workflow::state::WorkflowRun;
+use tokio::sync::mpsc;
+
+use super::{TreeError, TreeJob};
+use crate::engine::executor::{JobFolders, JobRoom};
+use crate::state::blocking::blocking;
+
+/// How many reports of such a job may wait; there are a few.
+const MAX_REPORTS: usize = 16;
+
+/// How many lines of what a command printed are told.
+const MAX_TOLD_LINES: usize = 12;
+
+/// A command that is about to run in a tree.
+pub(super) struct TreeCommand<'a> {
+    job: &'a TreeJob,
+    run: &'a WorkflowRun,
+    tree: JobTree,
+    attempt: AttemptId,
+    folders: JobFolders,
+}
+
+impl TreeJob {
+    /// Makes the folder of a command that runs in a tree. One whose process was started before this
+    /// daemon did, and that has not ended, is taken up.
+    pub(super) async fn command<'a>(
+        &'a self,
+        run: &'a WorkflowRun,
+        tree: JobTree,
+        what: &str,
+    ) -> Result<TreeCommand<'a>, TreeError> {
+        let name = match &tree.tree {
+            TreeId::Run => format!("run.{what}"),
+            TreeId::Task(task) => format!("{task}.{what}"),
+        };
+        let task = TaskId::new(name).map_err(|error| TreeError(error.to_string()))?;
+        let (files, state) = (self.files.clone(), self.state.clone());
+        let (attempt, made) = blocking(move || {
+            let files = files.lock();
+            let mut attempt = AttemptId { task, attempt: 1 };
+            // Each try has a folder of its own, unless the last one goes on.
+            while files.attempt(&attempt).is_some_and(|found| !goes_on(&found)) {
+                attempt.attempt += 1;
+            }
+            let made = JobFolders::make(&files, &state, &attempt, JobRoom::Needed);
+            (attempt, made)
+        })
+        .await;
+        let (room, folders) = made;
+        room.map_err(|error| TreeError(error.to_string()))?;
+        Ok(TreeCommand { job: self, run, tree, attempt, folders })
+    }
+}
+
+impl TreeCommand<'_> {
+    /// The folder of the attempt.
+    pub(super) fn folder(&self) -> Result<PathBuf, TreeError> {
+        self.folders.path().map_err(TreeError)
+    }
+
+    /// Runs a text by bash, to its end. An error has the last of what it printed.
+    pub(super) async fn run(self, text: String, timeout: Duration) -> Result<(), TreeError> {
+        let spec = self.spec(text, timeout);
+        let (reports, mut reported) = mpsc::channel(MAX_REPORTS);
+        let (live, state) = (self.job.live.clone(), &self.job.state);
+        let handle = self.job.executor.start(state, self.folders, spec, reports, live);
+        let outcome = loop {
+            match reported.recv().await {
+                Some(SessionInput::Ended { outcome, .. }) => break Some(outcome),
+                Some(SessionInput::Lost(_)) | None => break None,
+                Some(_) => {}
+            }
+        };
+        drop(handle);
+        match outcome {
+            Some(outcome) if outcome.ok => Ok(()),
+            Some(outcome) => Err(TreeError(told(*outcome))),
+            None => Err(TreeError(format!("{} was interrupted", self.attempt.task))),
+        }
+    }
+
+    fn spec(&self, text: String, timeout: Duration) -> JobSpec {
+        let step = self.run.current().map(|(_, step, _)| step.name.clone()).unwrap_or_default();
+        JobSpec {
+            job: JobId { session: self.run.session().clone(), attempt: self.attempt.clone() },
+            step,
+            name: self.attempt.task.to_string(),
+            work: JobWork::Shell(ShellWork {
+                text,
+                shell: None,
+                variables: Vec::new(),
+                files: Vec::new(),
+            }),
+            tree: Some(Box::new(self.tree.clone())),
+            cwd: None,
+            env: BTreeMap::new(),
+            timeout: Some(timeout),
+            ok_exit_codes: ExitCodes::default(),
+            sandbox: SandboxMode::Off,
+            confine: None,
+            approved_by: None,
+            domain: None,
+            size: None,
+        }
+    }
+}
+
+/// Whether something may still come of an attempt: its process runs, has ended and was not asked yet,
+/// or was never started.
+fn goes_on(attempt: &Attempt) -> bool {
+    if attempt.is_killed().unwrap_or(true) || !matches!(attempt.outcome(), Ok(None)) {
+        return false;
+    }
+    let folder = HolderFolder::new(attempt.path());
+    match folder.spawn_record() {
+        Ok(None) => true,
+        Ok(Some(record)) => {
+            let known: Vec<Identity> = record.holder.into_iter().chain(record.process).collect();
+            // One that was just asked for is taken back when it is taken up.
+            known.is_empty()
+                || matches!(folder.exit(), Ok(Some(_)))
+                || known.into_iter().any(Identity::is_running)
+        }
+        Err(_) => false,
+    }
+}
+
+/// How a command ended that failed, with the last of what it printed.
+fn told(outcome: JobOutcome) -> String {
+    let printed = [outcome.output, outcome.stderr].into_iter().flatten();
+    let printed: Vec<String> =
+        printed.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let end = printed.len().saturating_sub(MAX_TOLD_LINES);
+    format!("{}\n{}", outcome.reason, printed[end..].join("\n")).trim_end().to_owned()
+}

@@ -1,0 +1,248 @@
+//! Repositories in which trees are easily done wrong: hooks that change what is committed, filters as
+//! large-file storage has them, a base directory below the root, a tree that vanishes.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use coven_model::event::SessionEvent;
+use coven_model::{InterventionKind, PortRange, TreeId, WorkflowStatus};
+use coven_orchestrator::{Orchestrator, PruneRequest, TreesConfig};
+use coven_testkit::git::git;
+
+use crate::support::{Base, end, fact, run, until};
+
+fn repository(root: &Path) {
+    git(root, &["init", "--quiet"]);
+    git(root, &["config", "user.name", "Mira"]);
+    git(root, &["config", "user.email", "mira@example.invalid"]);
+    write(root, ".gitignore", ".coven/\ndemo-state/\nstate/\ncache\n");
+    write(root, "shared.txt", "one\n");
+    commit(root);
+}
+
+fn write(root: &Path, name: &str, text: &str) {
+    let path = root.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn commit(root: &Path) {
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "more"]);
+}
+
+fn hook(root: &Path, name: &str, text: &str) {
+    let path = root.join(".git/hooks").join(name);
+    write(root, &format!(".git/hooks/{name}"), &format!("#!/bin/sh\n{text}\n"));
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Agents in trees of their own that do these things.
+fn team(prompts: &[&str]) -> String {
+    format!(
+        "name: team\ndescription: A team.\nsteps:\n  - name: build\n    type: parallel-agents\n    \
+         isolation: auto\n    adapter: demo\n    mode: headless\n    permissions: all\n    \
+         for_each: {prompts:?}\n    prompt: ${{item}}\n    output: results\n"
+    )
+}
+
+fn branch(base: &Base, name: &str, file: &str) -> String {
+    git(base.path(), &["show", &format!("coven/{name}:{file}")])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_hook_reformats_is_landed_as_the_hook_left_it() {
+    let base = Base::new();
+    repository(base.path());
+    hook(base.path(), "pre-commit", "sed -i s/hello/HELLO/ new.txt && git add new.txt");
+    let (orchestrator, _, view) = run(&base, &team(&["write new.txt hello"])).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(branch(&base, &view.name, "new.txt"), "HELLO");
+    let trees = orchestrator.all_trees(false).await;
+    assert_eq!(trees.len(), 2);
+    assert!(trees[1].kept.is_none(), "nothing of it is left: {trees:#?}");
+}
+
+/// Naive: what a filter made of a file counts as uncommitted for ever, and a commit of it as failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_a_filter_changes_are_committed_and_landed() {
+    let base = Base::new();
+    repository(base.path());
+    git(base.path(), &["config", "filter.shout.clean", "tr A-Z a-z"]);
+    git(base.path(), &["config", "filter.shout.smudge", "tr a-z A-Z"]);
+    write(base.path(), ".gitattributes", "*.big filter=shout\n*.txt text eol=crlf\n");
+    write(base.path(), "old.big", "OLD\n");
+    commit(base.path());
+    // The second commits by itself, so that nothing is left to commit.
+    let alone =
+        "write b.big BETA; disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
+    let prompts = ["write a.big ALPHA; write lines.txt one", alone];
+    let (orchestrator, _, view) = run(&base, &team(&prompts)).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(branch(&base, &view.name, "a.big"), "alpha");
+    assert_eq!(branch(&base, &view.name, "b.big"), "beta");
+    let trees = orchestrator.all_trees(false).await;
+    let kept: Vec<_> = trees[1..].iter().filter_map(|tree| tree.kept.clone()).collect();
+    assert_eq!(kept, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_base_directory_below_the_root_is_the_same_folder_in_each_tree() {
+    let base = Base::new();
+    let root = base.path().parent().unwrap();
+    write(root, "base/here.txt", "here\n");
+    repository(root);
+    let text = team(&["write new.txt hello"])
+        + "  - {name: look, type: script, isolation: auto, command: 'pwd; cat here.txt new.txt', output: seen}\n";
+    let (_, _, view) = run(&base, &text).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let seen = view.variables["seen"].as_str().unwrap();
+    assert!(seen.contains("@run/base\nhere\nhello"), "{seen}");
+    assert_eq!(branch(&base, &view.name, "base/new.txt"), "hello");
+    assert!(!base.path().join("new.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_whose_tree_vanished_fails_and_works_nowhere_else() {
+    let base = Base::new();
+    repository(base.path());
+    // The first step removes the folder in which the second would work.
+    let text = "name: gone\ndescription: Gone.\ndefaults: {isolation: run}\nsteps:\n  \
+                - {name: one, type: script, command: 'rm -rf \"$COVEN_TREE\"'}\n  \
+                - {name: two, type: script, command: 'touch made.txt'}\n";
+    let orchestrator = Orchestrator::open(base.options()).await.unwrap();
+    let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let reason = fact(&mut events, "the end of the second step", |event| match event {
+        SessionEvent::TaskEnded(ended) if ended.job.task.as_str() == "two" => {
+            Some(ended.outcome.reason.clone())
+        }
+        _ => None,
+    })
+    .await;
+    assert!(reason.contains("its tree is gone"), "{reason}");
+    assert!(!base.path().join("made.txt").exists());
+    orchestrator.cancel(&id, "mira", "").await.ok();
+    end(&orchestrator, &id).await;
+}
+
+fn config() -> TreesConfig {
+    TreesConfig {
+        setup: vec![
+            "mkdir state".to_owned(),
+            "echo \"$COVEN_PORT $COVEN_BRANCH\" > state/setup.txt".to_owned(),
+        ],
+        teardown: vec!["pwd > \"$COVEN_ROOT/.coven/torn-down\"".to_owned()],
+        link: vec!["cache".to_owned(), "shared.txt".to_owned(), "../out".to_owned()],
+        ports: Some(20),
+        timeout: Some(Duration::from_mins(1)),
+        ..TreesConfig::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_project_wants_in_each_tree_is_there_before_anything_works_in_it() {
+    let base = Base::new();
+    repository(base.path());
+    write(base.path(), "cache/deep.bin", "cached");
+    let mut options = base.options();
+    options.trees = config();
+    let orchestrator = Orchestrator::open(options).await.unwrap();
+    let text = team(&["disobey cat state/setup.txt cache/deep.bin > seen.txt", "say nothing"]);
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let mut ports: Vec<PortRange> = Vec::new();
+    for _ in 0..3 {
+        let (given, notes) = fact(&mut events, "a tree", |event| match event {
+            SessionEvent::TreeReady(ready) => Some((ready.ports, ready.notes.clone())),
+            _ => None,
+        })
+        .await;
+        ports.push(given.unwrap());
+        let wanted = [
+            "shared.txt is not linked: there is something already",
+            "../out is not linked: it is no path below the checkout",
+        ];
+        assert_eq!(notes, wanted);
+    }
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    ports.sort_by_key(|ports| ports.first);
+    assert!(ports.windows(2).all(|two| two[0].first + 20 <= two[1].first), "{ports:?}");
+    let seen = branch(&base, &view.name, "seen.txt");
+    let (port, rest) = seen.split_once(' ').unwrap();
+    assert!(ports.iter().any(|ports| ports.first.to_string() == port), "{seen}");
+    assert_eq!(rest, format!("coven/{}.build.0\ncached", view.name));
+    let torn_down = std::fs::read_to_string(base.path().join(".coven/torn-down")).unwrap();
+    assert!(torn_down.contains("build."), "{torn_down}");
+    assert!(base.path().join("cache/deep.bin").exists(), "a link goes and not what it leads to");
+    let tape = base.attempt(&id, "build.0.setup", 1).join("tape");
+    assert!(tape.exists() || base.attempt(&id, "build.0.setup", 1).is_dir());
+    let ledger = base.path().with_file_name("state").join("trees/ports.json");
+    let ledger = std::fs::read_to_string(ledger).unwrap();
+    assert_eq!(
+        ledger.matches("\"tree\"").count(),
+        1,
+        "those of trees that went are free: {ledger}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_up_that_fails_is_told_with_its_words_and_can_be_tried_again() {
+    let base = Base::new();
+    repository(base.path());
+    let allowed = base.path().with_file_name("allowed");
+    let mut options = base.options();
+    options.trees = TreesConfig {
+        setup: vec![format!("test -e '{}' || {{ echo no network; exit 7; }}", allowed.display())],
+        ..TreesConfig::default()
+    };
+    let orchestrator = Orchestrator::open(options).await.unwrap();
+    let text = team(&["write new.txt hello"]);
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = crate::support::intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::TreeProblem);
+    assert!(asked.reason.contains("no network") && asked.reason.contains("setup"), "{asked:?}");
+    std::fs::write(&allowed, "").unwrap();
+    let choice = coven_model::InterventionChoice::Retry;
+    crate::support::decide(&orchestrator, &asked, choice).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+}
+
+/// Fifty trees of one repository, asked for in the same moment, with set-up and ports.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_trees_asked_for_at_once_are_fifty_trees() {
+    let base = Base::new();
+    repository(base.path());
+    let mut options = base.options();
+    options.admission = coven_orchestrator::AdmissionQueue::new(8);
+    let orchestrator = Orchestrator::open(options).await.unwrap();
+    let items: Vec<u32> = (0..50).collect();
+    let text = format!(
+        "name: many\ndescription: Many.\nsteps:\n  - name: build\n    type: parallel-agents\n    \
+         isolation: task\n    land: none\n    adapter: demo\n    mode: headless\n    permissions: all\n    \
+         for_each: {items:?}\n    max_concurrent: 50\n    prompt: hang\n"
+    );
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let ready = || {
+        let snapshot = orchestrator.controller(&id).unwrap().snapshot();
+        let run = snapshot.state().run().unwrap();
+        assert!(run.trees().all(|tree| tree.problem.is_none()), "{:#?}", run.trees);
+        run.trees().filter(|tree| tree.tree != TreeId::Run && tree.is_ready()).count()
+    };
+    until("fifty trees", || ready() == 50).await;
+    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let paths: std::collections::BTreeSet<PathBuf> =
+        trees.iter().map(|tree| tree.path.clone()).collect();
+    let ports: std::collections::BTreeSet<u16> =
+        trees.iter().map(|tree| tree.ports.unwrap().first).collect();
+    assert_eq!((paths.len(), ports.len()), (51, 51));
+    orchestrator.cancel(&id, "mira", "").await.unwrap();
+    end(&orchestrator, &id).await;
+    let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
+    assert!(pruned.iter().all(|tree| tree.kept.is_none()), "{pruned:#?}");
+    assert_eq!(git(base.path(), &["branch", "--list", "coven/*"]), "");
+}
