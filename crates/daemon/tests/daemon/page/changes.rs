@@ -88,7 +88,10 @@ async fn comments_made_by_key_and_mouse_outlive_a_reload_and_go_as_one_message()
     with_trees(&browser).await;
     opened(&browser, &id, "build.1").await;
     browser
-        .waits("both are there", "document.querySelectorAll('.diff-grid .draft-comment').length === 2")
+        .waits(
+            "both are there",
+            "document.querySelectorAll('.diff-grid .draft-comment').length === 2",
+        )
         .await;
     browser.types("s").await;
     browser.waits("it is asked", "document.querySelector('dialog[open]')").await;
