@@ -25,7 +25,7 @@ export interface ModeChange {
   new: string;
 }
 
-export interface FileChange {
+export interface TreeFileChange {
   /** Below the top folder of the tree; in quotation marks with escapes if it is no plain line. */
   path: string;
   old?: string;
@@ -47,7 +47,7 @@ export interface TreeChanges {
   head: string;
   /** Whether the tree is there; otherwise these are the changes of its last checkpoint. */
   present: boolean;
-  files: FileChange[];
+  files: TreeFileChange[];
   /** How many files are not listed. */
   omitted?: number;
   checkpoints: CheckpointItem[];
@@ -74,7 +74,7 @@ export interface FileChanges {
   tree: string;
   base: string;
   head: string;
-  file: FileChange;
+  file: TreeFileChange;
   hunks: ChangeHunk[];
   cut?: boolean;
   /** Characters that cannot be seen stand as their names, such as `⟨U+202E⟩`. */

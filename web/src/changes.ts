@@ -1,5 +1,5 @@
 // Changes as the page shows them: rows of a diff, the lines a comment is about, what a file is.
-import type { ChangeHunk, ChangeLine, FileChange, FileChangeStatus, ReviewSide, TreeItem } from "./api-trees";
+import type { ChangeHunk, ChangeLine, TreeFileChange, FileChangeStatus, ReviewSide, TreeItem } from "./api-trees";
 import { RUN_TREE } from "./api-trees";
 
 /** A line with its place: the number of its hunk and its place among all lines of the file. */
@@ -114,7 +114,7 @@ export const STATUS_LETTER: Record<FileChangeStatus, string> = {
 };
 
 /** What is to be known of a file besides its lines, in short. */
-export function notesOf(file: FileChange): string[] {
+export function notesOf(file: TreeFileChange): string[] {
   const notes: string[] = [];
   if (file.kind === "symlink") notes.push("symbolic link");
   if (file.kind === "submodule") notes.push("submodule");

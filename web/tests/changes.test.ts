@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { FileChange, TreeItem } from "../src/api-trees";
+import type { TreeFileChange, TreeItem } from "../src/api-trees";
 import { between, comparedWith, neighbour, notesOf, partsOf, placed, namesApart, splitRows, touchedBy, unifiedRows, withNames, MOST_COMPARED } from "../src/changes";
 import { coloured, languageOf } from "../src/highlight";
 
@@ -47,7 +47,7 @@ test("characters that turn the direction of text are named and stand apart", () 
   assert.deepEqual(namesApart("plain"), ["plain"]);
 });
 
-const FILE: FileChange = { path: "a", status: "modified", kind: "file", added: 0, removed: 0, binary: false, tooLarge: false };
+const FILE: TreeFileChange = { path: "a", status: "modified", kind: "file", added: 0, removed: 0, binary: false, tooLarge: false };
 
 test("what a file is besides its lines is told in short", () => {
   assert.deepEqual(notesOf(FILE), []);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Envelope, InterventionItem, Workflow, WorkflowItem } from "../src/api";
-import { EMPTY, LONGEST_TIMELINE, MOST_OVER, MOST_TIMELINES, reduce, type World } from "../src/store";
+import { EMPTY, LONGEST_TIMELINE, MOST_OVER, MOST_TIMELINES, reduce, treeTurn, type World } from "../src/store";
 
 const ID = "0199a2b4-0000-7000-8000-000000000001";
 
@@ -171,4 +171,15 @@ test("a page that is open for long lets go of what nobody looks at", () => {
   assert.equal(world.timelines.size, MOST_TIMELINES + 1);
   assert.ok(world.timelines.has("session-5") && world.timelines.has("session-199"));
   assert.equal(reduce(world, { type: "tidied", watched: "session-5" }), world);
+});
+
+test("a fact about a tree is a reason to ask again what changed in it, and in no other", () => {
+  const before = snapshot();
+  const turns = (world: World) => [treeTurn(world, ID), treeTurn(world, ID, "build.1"), treeTurn(world, ID, "build.2"), treeTurn(world, ID, "@run")];
+  const begin = before.pos!;
+  assert.deepEqual(turns(before), [begin, begin, begin, begin]);
+  const kept = reduce(before, { type: "everywhere", envelopes: [fact(begin + 1, 1, "tree.checkpoint", { tree: { task: "build.1" } }), fact(begin + 2, 2, "task.status", { task: "build.2" })] });
+  assert.deepEqual(turns(kept), [begin + 1, begin + 1, begin, begin]);
+  const landed = reduce(kept, { type: "everywhere", envelopes: [fact(begin + 3, 3, "tree.landed", { tree: { task: "build.2" }, onto: "coven/x" })] });
+  assert.deepEqual(turns(landed), [begin + 3, begin + 1, begin + 3, begin + 3], "what is landed may be in the tree of the run now");
 });

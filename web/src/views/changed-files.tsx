@@ -1,6 +1,6 @@
 // The files that an agent changed, to choose one from.
 import { useRef, useState } from "preact/hooks";
-import type { FileChange } from "../api-trees";
+import type { TreeFileChange } from "../api-trees";
 import { RUN_TREE } from "../api-trees";
 import { notesOf, partsOf, STATUS_LETTER, STATUS_WORDS } from "../changes";
 import { plural } from "../labels";
@@ -12,7 +12,7 @@ const LISTED = 400;
 const MANY = 12;
 
 export function ChangedFiles({ files, omitted, chosen, drafts, touched, tree, onChoose }: {
-  files: readonly FileChange[];
+  files: readonly TreeFileChange[];
   omitted: number;
   chosen: string | null;
   /** How many comments each file has. */
@@ -80,7 +80,7 @@ export function ChangedFiles({ files, omitted, chosen, drafts, touched, tree, on
 const namesOf = (trees: readonly string[]): string =>
   trees.length <= 2 ? trees.join(" and ") : `${trees.slice(0, 2).join(", ")} and ${trees.length - 2} more`;
 
-export const Status = ({ file }: { file: FileChange }) => (
+export const Status = ({ file }: { file: TreeFileChange }) => (
   <span class={`changed-status status-${file.status}`}><span aria-hidden="true">{STATUS_LETTER[file.status]}</span><span class="unseen">{STATUS_WORDS[file.status]}: </span></span>
 );
 

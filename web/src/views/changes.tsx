@@ -2,7 +2,7 @@
 // onto a branch. Asked for when it is shown and after facts about the tree, and at no other time.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Workflow } from "../api";
-import type { FileChange, FileChanges, TreeChanges, TreeItem, TreeList } from "../api-trees";
+import type { TreeFileChange, FileChanges, TreeChanges, TreeItem, TreeList } from "../api-trees";
 import { RUN_TREE } from "../api-trees";
 import { comparedWith, placed, touchedBy, treeName, type PlacedLine } from "../changes";
 import { draftsOf, keepDrafts } from "../drafts";
@@ -220,7 +220,7 @@ function Notices({ changes, task, more }: { changes: TreeChanges; task: string; 
 }
 
 /** Drafts about files that are not in the list any more. */
-function StrayDrafts({ drafts, files, actions }: { drafts: readonly Draft[]; files: readonly FileChange[]; actions: CommentActions }) {
+function StrayDrafts({ drafts, files, actions }: { drafts: readonly Draft[]; files: readonly TreeFileChange[]; actions: CommentActions }) {
   const strays = drafts.filter((draft) => !files.some((file) => file.path === draft.path));
   if (strays.length === 0) return null;
   return (
@@ -256,7 +256,7 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
   workflow: Workflow;
   task: string;
   tree: string;
-  file: FileChange;
+  file: TreeFileChange;
   /** The list that the file is of; another one means that it is asked for again. */
   version: TreeChanges;
   against: string;
@@ -333,7 +333,7 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
 }
 
 /** What a file is, where its lines do not tell it. */
-function What({ file, changes }: { file: FileChange; changes: FileChanges | null }) {
+function What({ file, changes }: { file: TreeFileChange; changes: FileChanges | null }) {
   const notes: string[] = [];
   if (file.kind === "symlink") notes.push("A symbolic link. Its text is where it points; nothing follows it.");
   if (file.kind === "submodule") notes.push("Another repository. Only its commit is known here.");
