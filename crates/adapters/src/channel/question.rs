@@ -237,7 +237,9 @@ impl ChannelQuestion {
             Value::String(text) => format!("{name}: {text}"),
             value => format!("{name}: {}", canonical_json(value)),
         };
-        input.iter().filter(is_extra).map(extra).collect()
+        let mut extras: Vec<String> = input.iter().filter(is_extra).map(extra).collect();
+        extras.sort_unstable();
+        extras
     }
 
     /// What is answered to each of its questions, by their keys. Where the values of an answer make
