@@ -15,6 +15,7 @@ use crate::find::{self, SessionTarget};
 use crate::output;
 
 /// What `coven comment` takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven comment brisk-otter/build.2 src/a.rs:12 \"why twice?\"

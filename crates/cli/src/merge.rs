@@ -14,6 +14,7 @@ const MAX_NAMED_FILES: usize = 10;
 const SHORT_COMMIT: usize = 10;
 
 /// What `coven merge` takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven merge brisk-otter                  the tree of the run, onto the branch it was started from

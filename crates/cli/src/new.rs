@@ -18,6 +18,7 @@ use crate::{doctor, folders, output, tty};
 const AGENT_TASK: &str = "agent";
 
 /// What `coven new` takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven new claude                             an agent on this terminal

@@ -32,6 +32,7 @@ use crate::{folders, output, trust, tty, written};
 const DEMO_GRIMOIRE: &str = "demo";
 
 /// What `coven run` takes.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven run demo                             a tour, with nothing installed

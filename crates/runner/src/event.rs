@@ -108,6 +108,7 @@ impl ScreenQuestion {
 }
 
 /// What a subscriber is told.
+#[expect(clippy::large_enum_variant, reason = "nearly every update is an event")]
 #[derive(Clone, Debug)]
 pub enum RunnerUpdate {
     Event(RunnerEvent),

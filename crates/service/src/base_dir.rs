@@ -286,7 +286,7 @@ impl BaseDirectory {
         options.agreed_owners = context.trust.agreed_owners(&self.path);
         options.config_dir = Some(places.config_dir.clone());
         options.trust = project.clone();
-        options.trees = self.trees(context, &project);
+        options.trees = self.trees(&project);
         options.default_adapter.clone_from(&config.default_adapter);
         options.feed = context.feed.clone();
         options.writer = context.writer.clone();
@@ -321,7 +321,7 @@ impl BaseDirectory {
         let mut applied = self.applied.lock();
         if applied.trust != project {
             applied.trust = project.clone();
-            orchestrator.set_trees(self.trees(context, &project));
+            orchestrator.set_trees(self.trees(&project));
             orchestrator.set_trust(project);
         }
         if let Some(policies) = applied.changed() {
@@ -331,8 +331,8 @@ impl BaseDirectory {
 
     /// What the project says about its trees, as far as the user agreed to it. A run that would
     /// make trees by a file with errors is refused when it is started, with the places of those.
-    fn trees(&self, context: &ServiceContext, project: &ProjectTrust) -> TreesConfig {
-        context.trees_of(&self.path, project).unwrap_or_else(|report| {
+    fn trees(&self, project: &ProjectTrust) -> TreesConfig {
+        ServiceContext::trees_of(&self.path, project).unwrap_or_else(|report| {
             tracing::warn!(base = %self.path.display(), "{}", report.render(false));
             TreesConfig::default()
         })

@@ -63,7 +63,6 @@ impl ServiceContext {
 
     /// What a project says about its trees, in what the user agreed to of it.
     pub(crate) fn trees_of(
-        &self,
         base_dir: &Path,
         project: &ProjectTrust,
     ) -> Result<TreesConfig, Box<ProblemReport>> {

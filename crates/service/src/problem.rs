@@ -23,7 +23,9 @@ impl ServiceError {
             Self::BadRequest(_) | Self::UnknownStatus(_) | Self::AmbiguousSession { .. } => {
                 ProblemCode::BadRequest
             }
-            Self::BadInput(_) | Self::NoSessionNamed => ProblemCode::BadInput,
+            Self::BadInput(_) | Self::NoSessionNamed | Self::WhichTree(_) | Self::WhichTask(_) => {
+                ProblemCode::BadInput
+            }
             Self::CheckTimeout(_) | Self::ProjectConfig(_) => ProblemCode::BadDefinition,
             Self::BadBaseDir(_) => ProblemCode::BadBaseDir,
             Self::NotOwned(_) => ProblemCode::NotOwned,
@@ -57,7 +59,6 @@ impl ServiceError {
             Self::Execute(error) => execute(error),
             Self::Request(error) => request(error),
             Self::Tree(error) => tree(error),
-            Self::WhichTree(_) | Self::WhichTask(_) => ProblemCode::BadInput,
             Self::Storage { .. } | Self::UnreadableOutput(_) => ProblemCode::Storage,
             Self::Stopping => ProblemCode::Stopping,
             Self::Internal(_) => ProblemCode::Internal,
@@ -128,8 +129,9 @@ impl ServiceError {
     /// The whole answer to a client.
     pub fn problem(&self) -> ApiProblem {
         let problems = match self {
-            Self::Execute(ExecuteError::Definition(report)) => diagnostics(report),
-            Self::ProjectConfig(report) => diagnostics(report),
+            Self::Execute(ExecuteError::Definition(report)) | Self::ProjectConfig(report) => {
+                diagnostics(report)
+            }
             _ => Vec::new(),
         };
         let problem = ApiProblem::new(self.code(), self.to_string()).with_problems(problems);

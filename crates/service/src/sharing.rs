@@ -37,7 +37,8 @@ pub(crate) fn shared_folders(sessions: &Sessions) -> BTreeMap<SessionId, SharedF
 
 /// The agents of a session that run and may write, with their folders.
 fn writers(entry: &SessionEntry, snapshot: &SessionSnapshot) -> Vec<(PathBuf, FolderAgent)> {
-    let jobs = snapshot.state().run().into_iter().flat_map(|run| run.live_jobs());
+    let jobs =
+        snapshot.state().run().into_iter().flat_map(coven_workflow::state::WorkflowRun::live_jobs);
     let writers = jobs.filter_map(|(task, live)| {
         let runs = matches!(task.status(), TaskStatus::Running | TaskStatus::WaitingForUser);
         let agent = writing_agent(&live.spec).filter(|_| runs && !snapshot.is_queued(&task.id))?;

@@ -108,7 +108,9 @@ impl Service {
         let (context, path, trust) = (self.context().clone(), path.to_owned(), trust.clone());
         blocking(move || {
             let project = context.trust.project(&path, &trust);
-            context.trees_of(&path, &project).map(drop).map_err(ServiceError::ProjectConfig)
+            crate::context::ServiceContext::trees_of(&path, &project)
+                .map(drop)
+                .map_err(ServiceError::ProjectConfig)
         })
         .await
     }

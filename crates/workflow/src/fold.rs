@@ -48,9 +48,9 @@ fn apply(state: &mut State, event: &SessionEvent) {
     match event {
         SessionEvent::SessionCreated(_)
         | SessionEvent::SessionDeleted { .. }
+        // A review is delivered by facts of its own.
+        | SessionEvent::ReviewSent { .. }
         | SessionEvent::Unknown { .. } => {}
-        // It is delivered by facts of its own.
-        SessionEvent::ReviewSent { .. } => {}
         SessionEvent::SessionImported { vouched, .. } => {
             if !vouched {
                 run.forget_answers();

@@ -107,7 +107,7 @@ async fn a_stream_that_breaks_off_goes_on_without_a_gap_and_without_a_repetition
     let words = words(&read);
     // The prompt has the same words, and stands before all that the agent does.
     let (_, done) = words.split_once("say Done.").unwrap();
-    let order = ["I look first.", "echo one", "answered", "Then more.", "echo two", "Done."];
+    let order = ["I look first.", "echo one", "approved", "Then more.", "echo two", "Done."];
     let places: Vec<_> = order.iter().map(|one| done.find(one)).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{words}");
     // The same again for a client that comes when everything is over.

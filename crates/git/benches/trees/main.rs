@@ -58,10 +58,8 @@ struct Measured {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = arguments::read(env!("CARGO_MANIFEST_DIR"), None)?;
-    let (sizes, rounds) = match arguments.quick {
-        true => (QUICK_SIZES, QUICK_ROUNDS),
-        false => (FULL_SIZES, FULL_ROUNDS),
-    };
+    let (sizes, rounds) =
+        if arguments.quick { (QUICK_SIZES, QUICK_ROUNDS) } else { (FULL_SIZES, FULL_ROUNDS) };
     let mut all = Vec::new();
     for &files in sizes {
         eprintln!("{files} files");
@@ -107,13 +105,13 @@ fn measure(files: usize, rounds: usize) -> Result<Measured, Box<dyn Error>> {
     for _ in 0..rounds {
         status = status.min(took(|| place.status(&tree))?.0);
     }
-    let changed = place.change(&tree, CHANGED_FILES.min(files))?;
+    let changed = Place::change(&tree, CHANGED_FILES.min(files))?;
     let (kept, end) = again(&start)?;
     let mut compared = Duration::MAX;
     for _ in 0..rounds {
-        let (took, changes) = took(|| mirror.changes(&start, &end))?;
-        assert_eq!(changes.len(), changed, "every changed file is listed");
-        compared = compared.min(took);
+        let (time, found) = took(|| mirror.changes(&start, &end))?;
+        assert_eq!(found.len(), changed, "every changed file is listed");
+        compared = compared.min(time);
     }
     Ok(Measured {
         files,

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use coven_git::{Commit, Git, Mirror, Repository};
-use coven_testkit::folders::{self, TempDir};
+use coven_testkit::folders;
+use tempfile::TempDir;
 
 /// How many files lie in one folder.
 const FILES_PER_FOLDER: usize = 100;
@@ -89,7 +90,7 @@ impl Place {
     }
 
     /// Changes a line in each of the first files of a tree.
-    pub(crate) fn change(&self, tree: &Path, files: usize) -> io::Result<usize> {
+    pub(crate) fn change(tree: &Path, files: usize) -> io::Result<usize> {
         for number in 0..files {
             let text = text_of(number).replacen("line 7 ", "another line 7 ", 1);
             fs::write(tree.join(name_of(number)), text)?;

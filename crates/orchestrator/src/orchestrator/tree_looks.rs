@@ -64,14 +64,12 @@ impl TreeLooks {
         if run.is_some_and(|run| run.tree(&own).is_some()) {
             return Ok(own);
         }
-        match run.and_then(|run| run.tree_of_task(task)) {
-            Some(tree) => Ok(tree),
-            // A task that there is not is another mistake.
-            None => {
-                self.snapshot.task(task)?;
-                Err(TreeRequestError::NotInTree(task.clone()))
-            }
+        if let Some(tree) = run.and_then(|run| run.tree_of_task(task)) {
+            return Ok(tree);
         }
+        // A task that there is not is another mistake.
+        self.snapshot.task(task)?;
+        Err(TreeRequestError::NotInTree(task.clone()))
     }
 
     pub(super) fn find(self, tree: &TreeId) -> Result<FoundTree, TreeRequestError> {
@@ -81,7 +79,7 @@ impl TreeLooks {
         let record = run.identity.repository.as_deref().ok_or_else(unknown)?.clone();
         let found = run.tree(tree).ok_or_else(unknown)?.clone();
         let place = TreePlace::new(&state_dir, run, record.clone(), found);
-        Ok(FoundTree { place, record, snapshot })
+        Ok(FoundTree { snapshot, place, record })
     }
 
     pub(super) async fn checkpoints(

@@ -82,8 +82,8 @@ async fn count(orchestrator: &Orchestrator, id: &SessionId, kind: &str) -> usize
 
 fn tree_folder(base: &Base) -> PathBuf {
     let listed = git(base.path(), &["worktree", "list", "--porcelain"]);
-    let trees = listed.lines().filter_map(|line| line.strip_prefix("worktree "));
-    PathBuf::from(trees.last().unwrap())
+    let mut trees = listed.lines().filter_map(|line| line.strip_prefix("worktree "));
+    PathBuf::from(trees.next_back().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -191,7 +191,7 @@ fn shown(hunks: Vec<engine::TreeHunk>) -> (Vec<ChangeHunk>, bool, bool) {
         let (old_start, new_start) = (hunk.old_start, hunk.new_start);
         let mut cut = false;
         for line in hunk.lines {
-            let (line, marked) = self::line(line);
+            let (line, marked) = self::line(&line);
             let size = LINE_BYTES + line.t.len();
             if size > room {
                 cut = true;
@@ -209,7 +209,7 @@ fn shown(hunks: Vec<engine::TreeHunk>) -> (Vec<ChangeHunk>, bool, bool) {
     (shown, any_marked, false)
 }
 
-fn line(line: engine::TreeLine) -> (ChangeLine, bool) {
+fn line(line: &engine::TreeLine) -> (ChangeLine, bool) {
     let (text, cr) = match line.text.strip_suffix('\r') {
         Some(text) => (text, true),
         None => (line.text.as_str(), false),

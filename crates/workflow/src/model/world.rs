@@ -56,6 +56,7 @@ impl AgentDisplay {
     }
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is something that happens once in a scene")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WorldState {
     pub(super) scene: u8,

@@ -132,12 +132,11 @@ impl TreePlace {
         let mirror = self.mirror()?;
         let held = self.held(&mirror)?;
         let base = self.base()?;
-        let first = match held.get(&0) {
-            Some(first) => first.commit.clone(),
-            None => {
-                mirror.take_in(&self.repository, &base)?;
-                base.clone()
-            }
+        let first = if let Some(first) = held.get(&0) {
+            first.commit.clone()
+        } else {
+            mirror.take_in(&self.repository, &base)?;
+            base.clone()
         };
         let newest = held.values().next_back();
         let tip = self.git.tip(&self.repository, &self.tree.branch)?;
@@ -300,13 +299,11 @@ fn shown(hunks: Vec<coven_git::mirror::Hunk>) -> (Vec<TreeHunk>, bool) {
         let mut lines = Vec::new();
         let mut is_cut = false;
         for line in hunk.lines {
-            match room.checked_sub(line.text.len() + LINE_BYTES) {
-                Some(left) => room = left,
-                None => {
-                    is_cut = true;
-                    break;
-                }
-            }
+            let Some(left) = room.checked_sub(line.text.len() + LINE_BYTES) else {
+                is_cut = true;
+                break;
+            };
+            room = left;
             lines.push(TreeLine {
                 kind: line.kind,
                 old: line.old,

@@ -92,15 +92,14 @@ impl TreePlace {
         let no_branch = |branch: &String| TreeRequestError::NoBranch(branch.clone());
         let tip = self.git.tip(&self.repository, branch)?.ok_or_else(|| no_branch(branch))?;
         let current = self.git.tip(&self.repository, &into)?.ok_or_else(|| no_branch(&into))?;
-        let since = match self.landed_before(&into, &tip)? {
-            Some(before) => before,
-            None => {
-                let parted = self.git.merge_base(&self.repository, &current, &tip)?;
-                parted.ok_or_else(|| {
-                    let why = format!("`{branch}` and `{into}` have no commit in common");
-                    TreeRequestError::NotNow(why)
-                })?
-            }
+        let since = if let Some(before) = self.landed_before(&into, &tip)? {
+            before
+        } else {
+            let parted = self.git.merge_base(&self.repository, &current, &tip)?;
+            parted.ok_or_else(|| {
+                let why = format!("`{branch}` and `{into}` have no commit in common");
+                TreeRequestError::NotNow(why)
+            })?
         };
         Ok(MergePlan { into, tip, current, since })
     }

@@ -25,23 +25,18 @@ impl TreePlace {
     ) -> Result<TreeWanted, TreeRequestError> {
         let held = self.checkpoints()?;
         let tree = self.tree.tree.clone();
-        let found = match number {
-            Some(number) => {
-                let unknown = || TreeRequestError::NoCheckpoint { tree: tree.clone(), number };
-                held.get(&number).map(|held| (number, held)).ok_or_else(unknown)?
-            }
-            None => {
-                let (number, held) =
-                    held.iter().next_back().ok_or(TreeRequestError::NothingHeld(tree.clone()))?;
-                (*number, held)
-            }
+        let (checkpoint, kept) = if let Some(number) = number {
+            let unknown = || TreeRequestError::NoCheckpoint { tree: tree.clone(), number };
+            held.get(&number).map(|kept| (number, kept)).ok_or_else(unknown)?
+        } else {
+            let (number, kept) =
+                held.iter().next_back().ok_or(TreeRequestError::NothingHeld(tree.clone()))?;
+            (*number, kept)
         };
-        let (checkpoint, held) = found;
         // A commit of a branch that is gone may be gone too; then the files show all that was done.
-        let head =
-            held.head.clone().filter(|head| self.git.tree_of(&self.repository, head).is_ok());
-        let base = match head {
-            Some(head) => head,
+        let tip = kept.head.clone().filter(|tip| self.git.tree_of(&self.repository, tip).is_ok());
+        let base = match tip {
+            Some(tip) => tip,
             None => self.base()?,
         };
         let of = match &tree {

@@ -142,7 +142,7 @@ fn keeps_a_session_until_it_is_killed() {
                         std::fs::write(file, problem).unwrap();
                     }
                     PublishedEvent::Fact { event, .. } => {
-                        skip_conflict(&orchestrator, &event).await
+                        skip_conflict(&orchestrator, &event).await;
                     }
                     PublishedEvent::Live(_) => {}
                 }

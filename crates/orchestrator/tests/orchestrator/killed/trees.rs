@@ -105,9 +105,9 @@ async fn check(place: &Place, before: &Checkout, what: &str) {
         let changes = orchestrator.tree_changes(&id, &tree, ChangesAgainst::Base).await.unwrap();
         let path = PathBuf::from(file(item));
         assert!(changes.files.iter().any(|file| file.path == path), "{what}: {item} {changes:#?}");
-        let patch = orchestrator.tree_patch(&id, &tree, ChangesAgainst::Base).await.unwrap();
-        let patch = String::from_utf8(patch).unwrap();
-        assert!(patch.contains(&format!("+item-{item}")), "{what}: what {item} wrote: {patch}");
+        let diff = orchestrator.tree_patch(&id, &tree, ChangesAgainst::Base).await.unwrap();
+        let diff = String::from_utf8(diff).unwrap();
+        assert!(diff.contains(&format!("+item-{item}")), "{what}: what {item} wrote: {diff}");
     }
     orchestrator.close().await;
 }

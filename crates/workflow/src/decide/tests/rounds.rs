@@ -195,9 +195,9 @@ fn context(told: &TestRun, task: &str, attempt: u32) -> Option<RoundContext> {
     }
 }
 
-fn continues(conversation: &str, tokens: u64) -> Option<RoundContext> {
+fn continues(conversation: &str, tokens: u64) -> RoundContext {
     let used = TokenUsage { output_tokens: Some(tokens), ..TokenUsage::default() };
-    Some(RoundContext::Continue { conversation: conversation.to_owned(), used })
+    RoundContext::Continue { conversation: conversation.to_owned(), used }
 }
 
 #[test]
@@ -209,13 +209,13 @@ fn a_round_continues_the_conversation_of_the_round_before_and_its_arbiter_does_n
     told.tell(ended("review.r1", 2, named(succeeded("x"), "first", 7)));
     assert_eq!(context(&told, "review.r1.arbiter", 1), None);
     told.tell(ended("review.r1.arbiter", 1, named(succeeded(MORE), "judge", 1)));
-    assert_eq!(context(&told, "review.r2", 1), continues("first", 7));
+    assert_eq!(context(&told, "review.r2", 1), Some(continues("first", 7)));
     assert_eq!(told.prompt("review.r2", 1), "work 2, after one bug left, was x");
     told.tell(ended("review.r2", 1, named(exited(1), "first", 2)));
-    assert_eq!(context(&told, "review.r2", 2), continues("first", 7));
+    assert_eq!(context(&told, "review.r2", 2), Some(continues("first", 7)));
     told.tell(ended("review.r2", 2, named(succeeded("y"), "first", 4)));
     told.succeed("review.r2.arbiter", 1, MORE);
-    assert_eq!(context(&told, "review.r3", 1), continues("first", 13));
+    assert_eq!(context(&told, "review.r3", 1), Some(continues("first", 13)));
 }
 
 #[test]
