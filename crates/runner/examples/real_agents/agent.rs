@@ -18,6 +18,7 @@ use crate::stage::{Scenery, Stage};
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Something an agent told.
+#[expect(clippy::large_enum_variant, reason = "a few of them are kept")]
 #[derive(Clone, Debug)]
 #[expect(dead_code, reason = "some is told only to be shown as evidence")]
 pub(crate) enum Told {
