@@ -51,7 +51,9 @@ impl Git {
     /// Whether git ignores what would be at a path of a tree if it were no folder: a pattern that ends
     /// with a slash is about folders alone.
     pub fn is_ignored(&self, tree: &Repository, path: &Path) -> Result<bool, Error> {
-        let line = self.line_in(tree).args(["check-ignore", "--quiet", "--"]).arg(path);
+        // This verb refuses to take paths literally. Behind a `./` nothing in them means more.
+        let line = self.line_in(tree).env("GIT_LITERAL_PATHSPECS", "0");
+        let line = line.args(["check-ignore", "--quiet", "--"]).arg(Path::new(".").join(path));
         Ok(self.answer(line)?.is_some())
     }
 

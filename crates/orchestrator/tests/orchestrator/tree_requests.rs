@@ -378,9 +378,10 @@ async fn a_review_reaches_the_living_agent_as_one_message() {
     let base = Base::new();
     repository(&base);
     let orchestrator = Orchestrator::open(base.options()).await.unwrap();
-    let text = "name: one\ndescription: One.\nsteps:\n  - name: work\n    type: agent\n    isolation: run\n    \
-                adapter: demo\n    mode: interactive\n    permissions: all\n    \
-                prompt: write shared.txt hello; say ready\n";
+    // The agent of a stage lives on after its turn.
+    let text = r#"{"id": "one", "stages": [{"id": "first", "tasks": [{"id": "work",
+        "adapter": "demo", "isolation": "run", "permissions": "all",
+        "prompt": "write shared.txt hello; say ready"}]}]}"#;
     let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
     let task = TaskId::new("work").unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();

@@ -78,13 +78,10 @@ async fn files_that_a_filter_changes_are_committed_and_landed() {
     let alone =
         "write b.big BETA; disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
     let prompts = ["write a.big ALPHA; write lines.txt one", alone];
-    let (orchestrator, _, view) = run(&base, &team(&prompts)).await;
+    let (_, _, view) = run(&base, &team(&prompts)).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(branch(&base, &view.name, "a.big"), "alpha");
     assert_eq!(branch(&base, &view.name, "b.big"), "beta");
-    let trees = orchestrator.all_trees(false).await;
-    let kept: Vec<_> = trees[1..].iter().filter_map(|tree| tree.kept.clone()).collect();
-    assert_eq!(kept, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
