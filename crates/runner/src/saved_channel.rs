@@ -107,7 +107,12 @@ impl SavedChannel {
     }
 
     fn load(folder: &Path, slot: SavedSlot) -> Option<Self> {
-        Self::read(&read_plain_file(&folder.join(FILES[slot.0]), MAX_FILE_BYTES).ok()?)
+        let name = FILES[slot.0];
+        let is_link = std::fs::symlink_metadata(folder.join(name)).ok()?.is_symlink();
+        if is_link {
+            return None;
+        }
+        Self::read(&read_plain_file(&folder.join(name), MAX_FILE_BYTES).ok()?)
     }
 
     fn read(file: &[u8]) -> Option<Self> {

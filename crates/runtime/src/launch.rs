@@ -129,12 +129,13 @@ impl LaunchStreams {
         })
     }
 
-    /// Throws away what the process has not read, if that is at least so many bytes.
+    /// Throws away what the process has not read, if that is at least so many bytes. With none, also
+    /// a line that has no end yet, which the system does not count.
     pub(crate) fn discard_unread(&self, at_least: u32) -> Option<DiscardResult> {
         let Self::Terminal { slave, .. } = self else { return None };
         let unread = u32::try_from(ioctl_fionread(slave).ok()?).unwrap_or(u32::MAX);
-        let discarded =
-            unread > 0 && unread >= at_least && tcflush(slave, QueueSelector::IFlush).is_ok();
+        let is_enough = at_least == 0 || unread > 0 && unread >= at_least;
+        let discarded = is_enough && tcflush(slave, QueueSelector::IFlush).is_ok();
         Some(DiscardResult { unread, discarded })
     }
 

@@ -258,7 +258,7 @@ mod tests {
             ("retention: {age: 30}\n", "age"),
             ("logLevel: loud\n", "loud"),
             ("defaults: {isolation: apart}\n", "apart"),
-            ("defaults: {isolated: auto}\n", "did you mean `isolation`"),
+            ("defaults: {isolated: auto}\n", "known keys are `isolation`"),
             ("- a list\n", "list"),
         ] {
             let error = load(text).unwrap_err().to_string();

@@ -91,7 +91,14 @@ impl RunnerActor {
             // Without the note, a process that takes over may type the message once more, which is
             // better than not at all.
             DeliveryEffect::Note(note) => drop(self.pane.mark(&note)),
-            DeliveryEffect::BeginLine => self.delete_leftover(),
+            DeliveryEffect::BeginLine => {
+                self.delete_leftover();
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    terminal.submitted_to.clone_from(&terminal.sniffer.verdict().digest);
+                }
+            }
+            // Whether it could be thrown away shows by what the program reads next.
+            DeliveryEffect::Discard => drop(self.pane.discard_unread(0)),
             DeliveryEffect::Write(bytes) => self.write_input(&bytes, bytes.len()),
             DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {

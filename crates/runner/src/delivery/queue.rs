@@ -92,6 +92,9 @@ pub(crate) enum DeliveryEffect<S> {
     /// Write this, which deletes a message that is not delivered, unless the process has not even
     /// read the message.
     Erase(Vec<u8>),
+    /// Throw away what stands in the line of the terminal. Keys that delete it would delete what the
+    /// program has printed there since.
+    Discard,
     /// The message is submitted with what was just written; this is to be seen of it.
     Submitted(DeliveryProof),
     /// Look at the agent again then, if nothing changes before.
@@ -274,7 +277,9 @@ impl<S> DeliveryQueue<S> {
                     let is_own = delivery.answers || agent.state != AgentState::Awaiting;
                     // A program that reads keys would take those that delete for an answer.
                     let stands = error != DeliveryError::MovedOn;
-                    if delivery.is_typed_only() && is_own && stands {
+                    if error == DeliveryError::QuestionChanged {
+                        effects.push(DeliveryEffect::Discard);
+                    } else if delivery.is_typed_only() && is_own && stands {
                         let typed = delivery.message.text.chars().count();
                         effects.push(DeliveryEffect::Erase(erase(typed, agent.modes)));
                     }

@@ -156,7 +156,8 @@ impl HeldJob {
     pub(super) fn discard_unread(&mut self, at_least: u32) -> DiscardResult {
         // What did not even fit into the terminal counts as well.
         let queued = u32::try_from(self.input.len()).unwrap_or(u32::MAX);
-        let in_terminal = self.streams.discard_unread(at_least.saturating_sub(queued));
+        let rest = at_least.saturating_sub(queued).max(at_least.min(1));
+        let in_terminal = self.streams.discard_unread(rest);
         let mut taken = in_terminal.unwrap_or(DiscardResult { unread: 0, discarded: false });
         taken.unread = taken.unread.saturating_add(queued);
         if taken.discarded {
