@@ -67,6 +67,20 @@ fn a_reported_end_does_not_end_work_that_the_screen_shows() {
     assert_eq!(evidence(&sniffer), (EvidenceSource::Channel, "hook:StopFailure"));
 }
 
+/// A child of the agent can report, so that a person would never hear of such a screen.
+#[test]
+fn a_report_decides_nothing_about_a_screen_that_nobody_knows() {
+    for event in HookEvent::ALL {
+        let mut sniffer = sniffer();
+        assert_eq!(settled(&mut sniffer, ">", 0), AgentState::Idle);
+        sniffer.printed(ms(1000));
+        sniffer.report(event, ms(1000));
+        let state = settled(&mut sniffer, "something that nobody knows", 1000);
+        assert_eq!(state, AgentState::Unknown, "{event:?}");
+        assert_ne!(sniffer.verdict().evidence.source, EvidenceSource::Channel, "{event:?}");
+    }
+}
+
 #[test]
 fn no_report_takes_a_question_away_or_answers_it() {
     let mut sniffer = sniffer();
