@@ -1,6 +1,5 @@
 //! `coven comment`: comments about lines that changed, kept until they are sent.
 
-use std::io::Read;
 use std::str::FromStr;
 
 use coven_api::changes::{FileChanges, FileChangesQuery, ReviewComment, ReviewSide};
@@ -12,7 +11,7 @@ use crate::diff;
 use crate::drafts::{self, Draft, DraftFile, Drafts};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget};
-use crate::output;
+use crate::{output, tty};
 
 /// What `coven comment` takes.
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
@@ -81,12 +80,7 @@ impl FromStr for LinePlace {
 
 pub(crate) fn run(arguments: Arguments) -> Result {
     let text = match arguments.text.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| CommandFailure::failed(format!("could not read stdin: {error}")))?;
-            Some(text)
-        }
+        Some("-") => Some(tty::all_input()?),
         text => text.map(str::to_owned),
     };
     let text = text.map(|text| text.trim().to_owned());

@@ -10,7 +10,6 @@ mod input;
 mod key_input;
 mod lines;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -189,9 +188,7 @@ fn what(text: &str) -> Result<RunTarget> {
     let path = Path::new(text);
     let ending = path.extension().and_then(|ending| ending.to_str());
     if text == "-" {
-        let mut text = String::new();
-        let read = std::io::stdin().read_to_string(&mut text);
-        read.map_err(|error| CommandFailure::failed(format!("could not read stdin: {error}")))?;
+        let text = tty::all_input()?;
         return Ok(RunTarget::Definition(WorkflowDefinition { name: "stdin".to_owned(), text }));
     }
     if !text.contains('/') && !matches!(ending, Some("yaml" | "yml" | "json")) {

@@ -1,13 +1,11 @@
 //! `coven send`: typing to an agent.
 
-use std::io::Read;
-
 use coven_api::task::TypeRequest;
 
 use crate::connect::{self, block_on};
 use crate::failure::{CommandFailure, Result};
 use crate::find::{self, SessionTarget, TaskFilter};
-use crate::output;
+use crate::{output, tty};
 
 /// What `coven send` takes.
 #[derive(clap::Args)]
@@ -39,12 +37,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result {
     let text = match arguments.text.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            let read = std::io::stdin().read_to_string(&mut text);
-            read.map_err(|error| CommandFailure::failed(format!("could not read stdin: {error}")))?;
-            Some(text.trim_end().to_owned())
-        }
+        Some("-") => Some(tty::all_input()?.trim_end().to_owned()),
         text => text.map(str::to_owned),
     };
     if text.as_deref() == Some("") {

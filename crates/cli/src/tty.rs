@@ -1,6 +1,6 @@
 //! The terminal this command was started from: its size, its keys, and leaving it as it was.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,6 +12,14 @@ use rustix::termios::{
 use tokio::io::unix::AsyncFd;
 
 use crate::failure::{CommandFailure, Result};
+
+/// Everything that comes on stdin.
+pub(crate) fn all_input() -> Result<String> {
+    let mut text = String::new();
+    let read = io::stdin().read_to_string(&mut text);
+    read.map_err(|error| CommandFailure::failed(format!("could not read stdin: {error}")))?;
+    Ok(text)
+}
 
 /// Whether a person sits there who can be asked: keys come from a terminal, and go to one.
 pub(crate) fn is_interactive() -> bool {
