@@ -191,8 +191,9 @@ pub(crate) fn asked(
     // A command with a secret in it is kept nowhere, and without it it is another command: no rule is
     // held against either.
     action.command.take_if(|command| redactor.clean(command) != *command);
-    action.extras = question.extras(folder).iter().map(|extra| redactor.clean(extra)).collect();
-    let (lines, is_whole) = lines(question, folder);
+    let extras = question.extras(folder);
+    let (lines, is_whole) = lines(question, &extras);
+    action.extras = extras.iter().map(|extra| redactor.clean(extra)).collect();
     action.truncated |= !is_whole;
     ScreenQuestion {
         kind: question.kind,
@@ -222,13 +223,13 @@ fn tool(question: &ChannelQuestion) -> String {
 
 /// What a person reads: what is asked, the command or what else the tool is given, the questions.
 /// And whether that is all of it.
-fn lines(question: &ChannelQuestion, folder: Option<&str>) -> (Vec<String>, bool) {
+fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
     let mut is_whole = true;
     let about = format!("{}: {}", question.tool, question.text);
     let mut lines = Vec::new();
     if let Some(command) = &question.command {
         lines.push(about);
-        lines.extend(question.extras(folder).iter().map(|extra| format!("  with {extra}")));
+        lines.extend(extras.iter().map(|extra| format!("  with {extra}")));
         lines.extend(command.lines().map(|line| format!("  $ {line}")));
     } else if question.questions.is_empty() {
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
@@ -383,7 +384,7 @@ mod tests {
     #[test]
     fn what_is_asked_beside_a_command_is_shown_above_it() {
         let asked = asks(json!({"command": "make", "cwd": "/etc"}), Some("make"));
-        let (shown, is_whole) = lines(&asked, Some("/work"));
+        let (shown, is_whole) = lines(&asked, &asked.extras(Some("/work")));
         assert_eq!(shown, ["Bash: Build it", "  with cwd: /etc", "  $ make"]);
         assert!(is_whole);
     }
@@ -391,12 +392,12 @@ mod tests {
     #[test]
     fn a_question_that_is_too_long_to_be_shown_is_cut_and_says_so() {
         let command = "echo é\n".repeat(100_000);
-        let (shown, is_whole) = lines(&asks(json!({}), Some(&command)), None);
+        let (shown, is_whole) = lines(&asks(json!({}), Some(&command)), &[]);
         assert!(!is_whole);
         assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
         assert!(shown[shown.len() - 2].contains("more bytes"), "{:?}", &shown[shown.len() - 2]);
         let one = asks(json!({"content": "x".repeat(1 << 20)}), None);
-        let (shown, is_whole) = lines(&one, None);
+        let (shown, is_whole) = lines(&one, &[]);
         assert!(!is_whole && shown.last().is_some_and(|last| last == "Bash: Build it"));
         assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
     }
@@ -415,7 +416,7 @@ mod tests {
             multiple: true,
             secret: false,
         }];
-        let (shown, _) = lines(&asked, None);
+        let (shown, _) = lines(&asked, &[]);
         assert_eq!(shown, ["Which colour?", "  1. Red: warm", "  2. Blue"]);
         assert!(help(&asked).is_some_and(|help| help.contains("between commas")));
         let both = AnswerAction::Text("2, 1".to_owned());

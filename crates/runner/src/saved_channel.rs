@@ -9,11 +9,11 @@
 //!
 //! A file is a line of JSON, which has the digest of the state, and the state.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use coven_adapters::channel::ChannelKind;
-use coven_folder::{Durability, OpenFolder, read_plain_file};
+use coven_folder::{Durability, OFlags, OpenFolder};
 use coven_model::ContentDigest;
 use coven_tape::{TapeEvent, TapeReader};
 use serde::{Deserialize, Serialize};
@@ -107,12 +107,14 @@ impl SavedChannel {
     }
 
     fn load(folder: &Path, slot: SavedSlot) -> Option<Self> {
-        let name = FILES[slot.0];
-        let is_link = std::fs::symlink_metadata(folder.join(name)).ok()?.is_symlink();
-        if is_link {
+        let folder = OpenFolder::open_without_links(folder).ok()?;
+        let file = folder.file(FILES[slot.0], OFlags::RDONLY).ok()?;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).ok()?;
+        if read as u64 > MAX_FILE_BYTES {
             return None;
         }
-        Self::read(&read_plain_file(&folder.join(name), MAX_FILE_BYTES).ok()?)
+        Self::read(&bytes)
     }
 
     fn read(file: &[u8]) -> Option<Self> {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use coven_adapters::channel::{
     ChannelCodec, ChannelDirection, ChannelEvent, ChannelKind, ChannelOrder, ChannelPhase,
-    ChannelPlan, ChannelQuestion, ResolvedBy, TurnEnding, TurnOutcome,
+    ChannelPlan, ChannelQuestion, RequestId, ResolvedBy, TurnEnding, TurnOutcome,
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
-    AgentState, AgentVerdict, EvidenceSource, JobOutcome, ProcessEnding, TokenUsage,
+    AgentState, AgentVerdict, ContentDigest, EvidenceSource, JobOutcome, ProcessEnding, TokenUsage,
     VerdictEvidence,
 };
 use coven_runtime::domain::PaneStream;
@@ -47,8 +47,8 @@ pub(crate) struct ChannelReader {
     plan: ChannelPlan,
     /// Messages that wait until the agent is idle.
     waiting: VecDeque<(Message, DeliveryReply)>,
-    /// The question of the agent that was told of.
-    told: Option<ChannelQuestion>,
+    /// The request that was told of, and the digest of what it asks.
+    told: Option<(RequestId, ContentDigest)>,
     /// The words of a denial that were added to the turn that runs.
     steered: Option<String>,
     /// How its last turn ended.
@@ -377,10 +377,10 @@ impl RunnerActor {
                     self.tell_request();
                 }
                 ChannelEvent::Resolved { request, by, .. } => {
-                    let told = channel.told.take_if(|told| told.request == request);
+                    let told = channel.told.take_if(|(told, _)| *told == request);
                     self.report_channel();
-                    if let Some(told) = told {
-                        self.tell(RunnerEvent::NoLongerAwaiting(told.digest()));
+                    if let Some((_, digest)) = told {
+                        self.tell(RunnerEvent::NoLongerAwaiting(digest));
                     }
                     // After an answer of ours the next follows when the answer is confirmed.
                     if by == ResolvedBy::Agent {
@@ -444,9 +444,9 @@ impl RunnerActor {
         if channel.told.is_some() {
             return;
         }
-        let Some(question) = channel.codec.open().next().cloned() else { return };
-        let told = asked(&question, channel.plan.cwd.as_deref(), &self.redactor);
-        channel.told = Some(question);
+        let Some(question) = channel.codec.open().next() else { return };
+        let told = asked(question, channel.plan.cwd.as_deref(), &self.redactor);
+        channel.told = Some((question.request.clone(), told.digest.clone()));
         self.tell(RunnerEvent::Awaiting(told));
     }
 
