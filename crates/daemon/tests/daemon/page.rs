@@ -6,6 +6,7 @@ mod browser;
 mod changes;
 mod impostor;
 mod journeys;
+mod landing;
 mod measure;
 mod recovery;
 mod screenshots;
