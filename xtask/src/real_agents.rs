@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Speak to them in their own protocols instead, through the orchestrator
     #[arg(long)]
     channels: bool,
+    /// Let them work in worktrees instead: reviewed, landed, and in conflict with each other
+    #[arg(long, conflicts_with = "channels")]
+    trees: bool,
     /// Do not write docs/real-agents.md
     #[arg(long)]
     dry: bool,
@@ -90,16 +93,66 @@ const WORKFLOWS: &str = "real_workflows";
 const ROWS_WRITTEN_FOR: [AgentCli; 5] =
     [AgentCli::Claude, AgentCli::Codex, AgentCli::Gemini, AgentCli::Opencode, AgentCli::Qwen];
 
+/// What is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DriveMode {
+    /// Terminals, and workflows as the sources start them.
+    Plain,
+    /// The CLIs' own protocols.
+    Channels,
+    /// Worktrees.
+    Trees,
+}
+
+impl DriveMode {
+    /// What the driver is told.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &[],
+            Self::Channels => &["--channels"],
+            Self::Trees => &["--trees"],
+        }
+    }
+
+    /// What is behind the name of a CLI where its part of the page begins.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Channels => "-channel",
+            Self::Trees => "-trees",
+        }
+    }
+
+    /// What is behind the name of a CLI in its heading.
+    fn heading(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Channels => ", in its own protocol",
+            Self::Trees => ", in worktrees",
+        }
+    }
+}
+
 pub(crate) const HOLDER: &str = "coven-test-agent";
 
 pub(crate) fn run(args: &Args) -> Result<(), Error> {
-    let all = if args.channels { AgentCli::value_variants() } else { &ROWS_WRITTEN_FOR[..] };
+    let mode = match (args.channels, args.trees) {
+        (true, _) => DriveMode::Channels,
+        (_, true) => DriveMode::Trees,
+        _ => DriveMode::Plain,
+    };
+    let all = match mode {
+        DriveMode::Plain => &ROWS_WRITTEN_FOR[..],
+        DriveMode::Channels | DriveMode::Trees => AgentCli::value_variants(),
+    };
     let chosen = if args.clis.is_empty() { all } else { &args.clis };
     let folder = cargo::root().join("target/real-agents");
     let namespace = namespace()?;
     fs::create_dir_all(&folder).map_err(RealAgentsProblem::io("make target/real-agents"))?;
     let node = install::node(&folder)?;
-    for cli in chosen {
+    // In worktrees each works beside another one, which may be any.
+    let installed = if mode == DriveMode::Trees { all } else { chosen };
+    for cli in installed {
         install::cli(*cli, &folder, node.as_deref())?;
     }
     let (drivers, holder) = build()?;
@@ -108,17 +161,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     for cli in chosen {
         let mut report = CliReport { cli: cli.name().to_owned(), rows: Vec::new() };
         for driver in &drivers {
-            // Only whole workflows have a channel to speak over.
-            if args.channels && !driver.ends_with(WORKFLOWS) {
+            // Only whole workflows have a channel to speak over, and worktrees.
+            if mode != DriveMode::Plain && !driver.ends_with(WORKFLOWS) {
                 continue;
             }
-            let mode = if args.channels { &["--channels"][..] } else { &[] };
-            report.rows.extend(drive(*cli, namespace, (driver, mode), &holder, &folder)?.rows);
+            let driver = (driver.as_path(), mode.arguments());
+            report.rows.extend(drive(*cli, namespace, driver, &holder, &folder)?.rows);
         }
         failed += report.rows.iter().filter(|row| row.result == "FAIL").count();
         if !args.dry {
             let page = cargo::root().join("docs/real-agents.md");
-            page::write(&page, *cli, args.channels, &report)?;
+            page::write(&page, *cli, mode, &report)?;
         }
     }
     if failed > 0 { Err(RealAgentsProblem::Rows(failed).into()) } else { Ok(()) }

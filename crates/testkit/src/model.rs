@@ -46,7 +46,7 @@ pub struct ModelExchange {
     pub scene: Option<ModelScene>,
     /// Everything the user said in it, oldest first.
     pub said: Vec<String>,
-    /// What came of the tool calls since the last tag, oldest first.
+    /// What came of the tool calls since the last text that names a scene, oldest first.
     pub results: Vec<String>,
     /// The tools that were offered.
     pub tools: Vec<String>,

@@ -5,27 +5,27 @@ use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{AgentCli, CliReport, RealAgentsProblem};
+use super::{AgentCli, CliReport, DriveMode, RealAgentsProblem};
 
 pub(super) fn write(
     path: &Path,
     cli: AgentCli,
-    spoken: bool,
+    mode: DriveMode,
     report: &CliReport,
 ) -> Result<(), RealAgentsProblem> {
     let page =
         fs::read_to_string(path).map_err(RealAgentsProblem::io("read docs/real-agents.md"))?;
-    let name = if spoken { format!("{}-channel", cli.name()) } else { cli.name().to_owned() };
-    let page = replaced(&page, &name, &section(cli, spoken, report, &today()));
+    let name = format!("{}{}", cli.name(), mode.suffix());
+    let page = replaced(&page, &name, &section(cli, mode, report, &today()));
     fs::write(path, page).map_err(RealAgentsProblem::io("write docs/real-agents.md"))
 }
 
-fn section(cli: AgentCli, spoken: bool, report: &CliReport, date: &str) -> String {
+fn section(cli: AgentCli, mode: DriveMode, report: &CliReport, date: &str) -> String {
     let (package, version) = cli.package();
-    let protocol = if spoken { ", in its own protocol" } else { "" };
+    let heading = mode.heading();
     let passed = report.rows.iter().filter(|row| row.result == "pass").count();
     let mut text = format!(
-        "## {}{protocol}\n\n`{package}` {version}, driven on {date}: {passed} of {} rows pass.\n\n\
+        "## {}{heading}\n\n`{package}` {version}, driven on {date}: {passed} of {} rows pass.\n\n\
          | row | result | what was seen |\n|---|---|---|\n",
         cli.shown(),
         report.rows.len()
@@ -94,7 +94,7 @@ mod tests {
     fn only_the_section_of_the_cli_changes() {
         let row = CheckRow { name: "stop".into(), result: "pass".into(), text: "a | b\nc".into() };
         let report = CliReport { cli: "qwen".into(), rows: vec![row] };
-        let section = section(AgentCli::Qwen, false, &report, "2026-11-16");
+        let section = section(AgentCli::Qwen, DriveMode::Plain, &report, "2026-11-16");
         assert!(section.contains("| stop | pass | a \\| b c |\n"), "{section}");
         let page = "# Real\n\n<!-- codex -->\nkept\n<!-- /codex -->\n<!-- qwen -->\nold\n<!-- /qwen -->\nend\n";
         let once = replaced(page, "qwen", &section);

@@ -22,7 +22,7 @@ pub(crate) use kept::{KEEP, keep};
 /// machine.
 pub(super) const WAIT_TIMEOUT: Duration = Duration::from_mins(2);
 
-pub(super) const BY: &str = "real-agents";
+pub(crate) const BY: &str = "real-agents";
 
 /// What is checked of every CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ pub(super) async fn ends(
     }
 }
 
-pub(super) async fn fact<T>(
+pub(crate) async fn fact<T>(
     events: &mut EventSubscription,
     what: &str,
     mut wanted: impl FnMut(&SessionEvent) -> Option<T>,
@@ -232,6 +232,6 @@ pub(super) async fn asked(
     next.await
 }
 
-pub(super) fn decision(choice: InterventionChoice) -> InterventionDecision {
+pub(crate) fn decision(choice: InterventionChoice) -> InterventionDecision {
     InterventionDecision::new(choice, BY)
 }

@@ -9,6 +9,7 @@
 
 mod channels;
 mod project;
+mod trees;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ use coven_testkit::namespace as left;
 use coven_testkit::real_cli::Cli;
 use project::Project;
 use serde_json::{Value, json};
+use trees::TreeRow;
 
 /// How long a whole workflow may take: nine agents one after the other, each of which needs half a
 /// minute to start on a busy machine.
@@ -36,12 +38,16 @@ const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The argument for the rows of [`channels`].
 const CHANNELS: &str = "--channels";
 
+/// The argument for the rows of [`trees`].
+const TREES: &str = "--trees";
+
 /// What a row found: a note, or why it failed.
 type Found = Result<String, Box<dyn Error>>;
 
-/// `real_workflows INSTALLED HOLDER EVIDENCE [--channels] CLI…`: the folder the CLIs are installed
-/// in, the program that holds them, the folder for what failed rows left, and whether the CLIs are
-/// spoken to in their own protocols instead. With `row=NAME` only that row is run.
+/// `real_workflows INSTALLED HOLDER EVIDENCE [--channels|--trees] CLI…`: the folder the CLIs are
+/// installed in, the program that holds them, the folder for what failed rows left, and whether the
+/// CLIs are spoken to in their own protocols or work in worktrees instead. With `row=NAME` only that
+/// row is run.
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.next_if(|first| first == channels::KEEP).is_some() {
@@ -53,7 +59,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let names: Vec<String> = arguments.filter_map(|name| name.into_string().ok()).collect();
-    let is_spoken = names.iter().any(|name| name == CHANNELS);
+    let asks = |mode: &str| names.iter().any(|name| name == mode);
+    let kinds = RowKind::of(asks(CHANNELS), asks(TREES));
     if !left::only_loopback() {
         eprintln!("error: there is more than loopback here; real CLIs are not started");
         return ExitCode::from(2);
@@ -61,7 +68,7 @@ fn main() -> ExitCode {
     let Ok(reactor) = tokio::runtime::Runtime::new() else { return ExitCode::FAILURE };
     for cli in Cli::ALL.into_iter().filter(|cli| names.iter().any(|name| name == cli.name())) {
         let mut rows = Vec::new();
-        for asked in RowKind::of(is_spoken) {
+        for asked in kinds.iter().copied() {
             if !names
                 .iter()
                 .filter_map(|name| name.strip_prefix("row="))
@@ -76,6 +83,9 @@ fn main() -> ExitCode {
                 }
                 (Ok(project), RowKind::Channel(row)) => {
                     reactor.block_on(channels::row(&project, row, &evidence))
+                }
+                (Ok(project), RowKind::Tree(row)) => {
+                    reactor.block_on(trees::row(project, row, &evidence))
                 }
                 (Err(error), _) => ("FAIL", error.to_string()),
             };
@@ -92,12 +102,15 @@ fn main() -> ExitCode {
 enum RowKind {
     Workflow(Workflow),
     Channel(ChannelRow),
+    Tree(TreeRow),
 }
 
 impl RowKind {
-    fn of(is_spoken: bool) -> Vec<Self> {
-        if is_spoken {
+    fn of(channels: bool, trees: bool) -> Vec<Self> {
+        if channels {
             ChannelRow::ALL.map(Self::Channel).to_vec()
+        } else if trees {
+            TreeRow::ALL.map(Self::Tree).to_vec()
         } else {
             Workflow::ALL.map(Self::Workflow).to_vec()
         }
@@ -107,6 +120,7 @@ impl RowKind {
         match self {
             Self::Workflow(workflow) => workflow.name(),
             Self::Channel(row) => row.name(),
+            Self::Tree(row) => row.name(),
         }
     }
 }

@@ -22,6 +22,8 @@ const BEAD: &str = ".coven/beads/greet.md";
 
 pub(crate) struct Project {
     pub(crate) cli: Cli,
+    /// Another CLI that works in it too.
+    partner: Option<Cli>,
     pub(crate) server: ModelServer,
     folder: TempDir,
     installed: PathBuf,
@@ -33,7 +35,7 @@ impl Project {
         debug_assert!(TASK.ends_with(&ModelScene::Shell.to_string()));
         let (installed, holder) = (installed.to_owned(), holder.to_owned());
         let (server, folder) = (ModelServer::start()?, tempfile::tempdir()?);
-        let project = Self { cli, server, folder, installed, holder };
+        let project = Self { cli, partner: None, server, folder, installed, holder };
         fs::create_dir(project.home())?;
         fs::create_dir(project.path())?;
         cli.prepare(&project.home(), &project.path(), &project.server.url(), Home::Settled)?;
@@ -42,6 +44,12 @@ impl Project {
         project.git(&["add", "README.md"])?;
         project.git(&["commit", "-q", "-m", "Greet"])?;
         Ok(project)
+    }
+
+    /// Lets another CLI work in it too.
+    pub(crate) fn with_partner(self, partner: Cli) -> io::Result<Self> {
+        partner.prepare(&self.home(), &self.path(), &self.server.url(), Home::Settled)?;
+        Ok(Self { partner: Some(partner), ..self })
     }
 
     fn home(&self) -> PathBuf {
@@ -85,7 +93,7 @@ impl Project {
         }
     }
 
-    fn git(&self, line: &[&str]) -> io::Result<String> {
+    pub(crate) fn git(&self, line: &[&str]) -> io::Result<String> {
         let output = Command::new("git")
             .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
             .args(line)
@@ -101,6 +109,10 @@ impl Project {
 
     pub(crate) fn head(&self) -> io::Result<String> {
         self.git(&["rev-parse", "HEAD"])
+    }
+
+    pub(crate) fn file(&self, name: &str) -> io::Result<String> {
+        fs::read_to_string(self.path().join(name))
     }
 
     /// A branch with a change to review.
@@ -154,15 +166,21 @@ impl Project {
         NewSession { env: self.env(), ..NewSession::of_definition("row.yaml", text) }
     }
 
+    fn clis(&self) -> impl Iterator<Item = Cli> {
+        std::iter::once(self.cli).chain(self.partner)
+    }
+
     pub(crate) fn env(&self) -> BTreeMap<OsString, OsString> {
-        let mut path =
-            OsString::from(self.installed.join(self.cli.name()).join("node_modules/.bin"));
+        let mut path = OsString::new();
+        for cli in self.clis() {
+            path.push(self.installed.join(cli.name()).join("node_modules/.bin"));
+            path.push(":");
+        }
         let node = self.installed.join("node/node_modules/node/bin");
         if node.exists() {
-            path.push(":");
             path.push(node);
+            path.push(":");
         }
-        path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()));
         let mut env: BTreeMap<OsString, OsString> = BTreeMap::from([
             ("HOME".into(), self.home().into()),
@@ -170,8 +188,10 @@ impl Project {
             ("LANG".into(), "C.UTF-8".into()),
             ("SHELL".into(), "/bin/sh".into()),
         ]);
-        for (name, value) in self.cli.env(&self.server.url(), Home::Settled) {
-            env.insert(name.into(), value.into());
+        for cli in self.clis() {
+            for (name, value) in cli.env(&self.server.url(), Home::Settled) {
+                env.insert(name.into(), value.into());
+            }
         }
         env
     }

@@ -10,7 +10,7 @@ use super::scene::{ModelScene, TAG};
 pub(super) struct ModelConversation {
     /// Everything the user said, oldest first.
     pub(super) said: Vec<String>,
-    /// What came of the tool calls since the last text with a tag.
+    /// What came of the tool calls since the last text that names a scene.
     pub(super) results: Vec<String>,
     pub(super) tools: Vec<ModelTool>,
 }
@@ -57,7 +57,7 @@ impl ModelConversation {
         if text.trim().is_empty() || text.trim_start().starts_with('<') {
             return;
         }
-        if text.contains(TAG) {
+        if ModelScene::in_text(&text).is_some() {
             self.results.clear();
         }
         self.said.push(text);

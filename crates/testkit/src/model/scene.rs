@@ -22,6 +22,9 @@ pub const REASON: &str = "the scripted judge wants one more round";
 
 /// What the prompt of an arbiter contains, and that of an arbiter in a later round.
 const ARBITER_PROMPT: &str = "You judge the work of another agent";
+/// What the prompt of an agent that is to resolve a conflict contains, around the branch.
+const RESOLUTION_PROMPT: &str = "Merge `";
+const RESOLUTION_PROMPT_END: &str = "` into your branch";
 const LATER_ROUND_PROMPT: &str = "The rounds before";
 
 /// How many words the slow answer has at most: ten minutes' worth.
@@ -93,6 +96,12 @@ pub enum ModelScene {
     Limit,
     /// It calls the shell once with a command of more lines than a dialog shows, then answers.
     Long,
+    /// It calls the shell once with the command that stands between backticks behind the tag, then
+    /// answers.
+    Run,
+    /// It merges a branch and keeps the lines of both sides. No tag names this one; what an agent
+    /// is told about a conflict does.
+    Resolve,
     /// It judges the work of another agent: it tries the shell once where it has one, and then
     /// gives a verdict. The first round is not good enough for it, any later one is. No tag names
     /// this one; what an arbiter is asked does.
@@ -100,7 +109,7 @@ pub enum ModelScene {
 }
 
 impl ModelScene {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Text,
         Self::Data,
         Self::Shell,
@@ -114,6 +123,8 @@ impl ModelScene {
         Self::Unavailable,
         Self::Limit,
         Self::Long,
+        Self::Run,
+        Self::Resolve,
         Self::Verdict,
     ];
 
@@ -132,6 +143,8 @@ impl ModelScene {
             Self::Unavailable => "unavailable",
             Self::Limit => "limit",
             Self::Long => "long",
+            Self::Run => "run",
+            Self::Resolve => "resolve",
             Self::Verdict => "verdict",
         }
     }
@@ -141,6 +154,9 @@ impl ModelScene {
     pub(super) fn in_text(text: &str) -> Option<Self> {
         if text.contains(ARBITER_PROMPT) {
             return Some(Self::Verdict);
+        }
+        if branch_to_merge(text).is_some() {
+            return Some(Self::Resolve);
         }
         let (_, name) = text.rsplit_once(TAG)?;
         let name: String = name.chars().take_while(char::is_ascii_alphanumeric).collect();
@@ -226,7 +242,11 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
                 None => say(ANSWER),
             };
         }
-        ModelScene::Shell | ModelScene::Ask | ModelScene::Long => 1,
+        ModelScene::Shell
+        | ModelScene::Ask
+        | ModelScene::Long
+        | ModelScene::Run
+        | ModelScene::Resolve => 1,
         ModelScene::Twice => 2,
         ModelScene::Verdict => {
             let shell = conversation.tools.iter().find_map(|tool| shell(tool, PROBE, false));
@@ -242,8 +262,16 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
     if conversation.results.len() >= calls {
         return say(RAN);
     }
-    let command = if scene == ModelScene::Long { long_command() } else { PROBE.to_owned() };
-    let call = |tool: &ModelTool| shell(tool, &command, scene != ModelScene::Shell);
+    let last = conversation.said.last().map_or("", String::as_str);
+    let command = match scene {
+        ModelScene::Long => long_command(),
+        ModelScene::Run => command_in(last).unwrap_or(PROBE).to_owned(),
+        ModelScene::Resolve => resolution(branch_to_merge(last).unwrap_or_default()),
+        _ => PROBE.to_owned(),
+    };
+    // Where the tool has a sandbox, these commands are allowed to write in it.
+    let stays = matches!(scene, ModelScene::Shell | ModelScene::Run | ModelScene::Resolve);
+    let call = |tool: &ModelTool| shell(tool, &command, !stays);
     match conversation.tools.iter().find_map(call) {
         Some(call) => ModelTurn::Say(SpokenText::plain(ANNOUNCEMENT), Some(call)),
         None => say(NO_TOOL),
@@ -254,6 +282,26 @@ pub(super) fn turn(conversation: &ModelConversation) -> ModelTurn {
 fn long_command() -> String {
     let lines = (1..LONG_COMMAND_LINES).map(|number| format!("echo line-{number}\n"));
     lines.chain([PROBE.to_owned()]).collect()
+}
+
+/// The command that stands between backticks behind the last tag of a text.
+fn command_in(text: &str) -> Option<&str> {
+    let (_, behind) = text.rsplit_once(TAG)?;
+    behind.split('`').nth(1)
+}
+
+/// The branch that an agent is told to merge.
+fn branch_to_merge(text: &str) -> Option<&str> {
+    let (before, _) = text.split_once(RESOLUTION_PROMPT_END)?;
+    before.rsplit_once(RESOLUTION_PROMPT).map(|(_, branch)| branch)
+}
+
+/// Merges a branch; of lines that conflict those of both sides stay.
+fn resolution(branch: &str) -> String {
+    format!(
+        "git merge -q {branch} || (git diff --name-only --diff-filter=U | xargs sed -i -e '/^<<<<<<< /d' \
+         -e '/^=======$/d' -e '/^>>>>>>> /d' && git add -A && git commit -q --no-edit)"
+    )
 }
 
 /// What an arbiter says in the end.

@@ -33,7 +33,7 @@ steps:
 "#;
 
 /// A repository with one commit, and somebody who works in it.
-fn repository(home: &Home) {
+pub(super) fn repository(home: &Home) {
     let base = home.base();
     std::fs::write(
         home.path().join(".gitconfig"),
@@ -48,7 +48,7 @@ fn repository(home: &Home) {
 }
 
 /// An agent on a terminal, in a tree of its own.
-async fn one_agent(daemon: &Daemon<'_>, prompt: &str) -> String {
+pub(super) async fn one_agent(daemon: &Daemon<'_>, prompt: &str) -> String {
     let agent = OneAgent {
         adapter: "demo".to_owned(),
         prompt: Some(prompt.to_owned()),
@@ -77,7 +77,7 @@ async fn one_agent(daemon: &Daemon<'_>, prompt: &str) -> String {
 }
 
 /// Opens the dialog that lands a tree, from the list of trees.
-async fn lands(browser: &Browser, id: &str, tree: &str) {
+pub(super) async fn lands(browser: &Browser, id: &str, tree: &str) {
     browser.visit(&format!("{}?tab=trees", at(id))).await;
     browser.click(&format!("[data-tree={tree:?}] .tree-actions button")).await;
     browser.waits("it is said", "document.querySelector('.merge-answer .notice')").await;

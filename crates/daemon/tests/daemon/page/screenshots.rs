@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
+use super::landing::{lands, one_agent, repository};
 use super::{at, home_with_port, signed_in};
-use crate::support::{Daemon, until};
+use crate::support::{Daemon, Home, until};
 
 const SIZES: [(u32, u32); 3] = [(1440, 900), (768, 1024), (390, 844)];
 
@@ -172,4 +173,90 @@ async fn pictures_of_signing_in() {
     let _stranger = other.daemon().await;
     browser.sees("This is not your daemon").await;
     shoot(&browser, "not-the-daemon").await;
+}
+
+/// What the shop has before the agent of the picture works on it, and what it makes of that.
+const ORDER: &str = "\
+import { Cart } from './cart';
+
+export interface Order {
+  id: string;
+  lines: Line[];
+  total: number;
+}
+
+/** Makes an order of what is in a cart. */
+export function place(cart: Cart): Order {
+  const lines = cart.lines.map((line) => ({ ...line }));
+  const total = lines.reduce((sum, line) => sum + line.price * line.count, 0);
+  return { id: crypto.randomUUID(), lines, total };
+}
+";
+const ORDER_WITH_CARDS: &str = "\
+import { Cart } from './cart';
+import { GiftCard, spend } from './gifts';
+
+export interface Order {
+  id: string;
+  lines: Line[];
+  total: number;
+  paidByCard: number;
+}
+
+/** Makes an order of what is in a cart. A gift card pays as much of it as is left on the card. */
+export function place(cart: Cart, card?: GiftCard): Order {
+  const lines = cart.lines.map((line) => ({ ...line }));
+  const total = lines.reduce((sum, line) => sum + line.price * line.count, 0);
+  const paidByCard = card ? spend(card, total) : 0;
+  return { id: crypto.randomUUID(), lines, total, paidByCard };
+}
+";
+const GIFTS: &str = "\
+/** A card that was bought before, in cents. */
+export interface GiftCard {
+  code: string;
+  left: number;
+}
+
+/** Takes up to so much from a card, and says how much it was. */
+export function spend(card: GiftCard, wanted: number): number {
+  const taken = Math.min(card.left, wanted);
+  card.left -= taken;
+  return taken;
+}
+";
+
+/// What a review and its landing look like, of an agent's real work in a real tree.
+#[tokio::test]
+#[ignore = "makes pictures; `cargo xtask screenshots` runs it"]
+async fn pictures_of_a_review() {
+    let home = Home::new();
+    let base = home.base();
+    std::fs::create_dir(base.join("src")).unwrap();
+    std::fs::write(base.join("src/order.ts"), ORDER).unwrap();
+    repository(&home);
+    let work = home.path().join("work/src");
+    std::fs::create_dir_all(&work).unwrap();
+    std::fs::write(work.join("order.ts"), ORDER_WITH_CARDS).unwrap();
+    std::fs::write(work.join("gifts.ts"), GIFTS).unwrap();
+    let daemon = home.daemon().await;
+    let prompt =
+        format!("say An order can be paid with a gift card.\napprove cp {}/* src/", work.display());
+    let id = one_agent(&daemon, &prompt).await;
+    let task = daemon.client.workflow(&id).await.unwrap().tasks[0].id.to_string();
+    let browser = signed_in(&daemon).await;
+    browser.visit(&format!("{}/{task}?tab=changes", at(&id))).await;
+    browser.waits("the lines are there", "document.querySelector('.diff-grid [data-cell]')").await;
+    browser.js("document.querySelector('.changes').focus()", json!([])).await;
+    browser.types("c").await;
+    browser.waits("a form", "document.activeElement.matches('.comment-form textarea')").await;
+    browser.types("A card that expired must not pay.").await;
+    browser.chord(super::browser::key::CONTROL, super::browser::key::ENTER).await;
+    browser.waits("it is kept", "document.querySelector('.draft-comment')").await;
+    shoot(&browser, "review").await;
+    daemon.client.complete(&id, &task).await.unwrap();
+    daemon.ends(&id, coven_model::WorkflowStatus::Completed).await;
+    lands(&browser, &id, "@run").await;
+    browser.sees("can be landed on").await;
+    shoot(&browser, "landing").await;
 }
