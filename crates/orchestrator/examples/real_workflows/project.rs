@@ -40,6 +40,9 @@ impl Project {
         fs::create_dir(project.path())?;
         cli.prepare(&project.home(), &project.path(), &project.server.url(), Home::Settled)?;
         project.git(&["init", "-q", "-b", "main"])?;
+        // Agents commit as well.
+        project.git(&["config", "user.name", "Test"])?;
+        project.git(&["config", "user.email", "test@example.invalid"])?;
         fs::write(project.path().join("README.md"), "Hello.\n")?;
         project.git(&["add", "README.md"])?;
         project.git(&["commit", "-q", "-m", "Greet"])?;
@@ -95,7 +98,6 @@ impl Project {
 
     pub(crate) fn git(&self, line: &[&str]) -> io::Result<String> {
         let output = Command::new("git")
-            .args(["-c", "user.name=Test", "-c", "user.email=test@example.invalid"])
             .args(line)
             .current_dir(self.path())
             .env("HOME", self.home())

@@ -102,7 +102,7 @@ fn writes(line: &str) -> String {
 /// One agent on a terminal writes, is reviewed while it lives, obeys, and is landed.
 async fn reviewed(project: &Project, orchestrator: &Orchestrator) -> Found {
     let definition = json!({"id": "reviewed", "stages": [{"id": "s", "tasks": [{
-        "id": "agent", "agentType": project.cli.name(), "mode": "interactive",
+        "id": "agent", "adapter": project.cli.name(), "executionMode": "interactive",
         "permissions": "all", "isolation": "task", "prompt": writes(FIRST),
     }]}]});
     let id = orchestrator.execute_workflow(project.definition(&definition.to_string())).await?;

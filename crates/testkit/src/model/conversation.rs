@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::dialect::ApiDialect;
-use super::scene::{ModelScene, TAG};
+use super::scene::ModelScene;
 
 #[derive(Debug, Default)]
 pub(super) struct ModelConversation {
@@ -52,7 +52,8 @@ impl ModelConversation {
     }
 
     fn says(&mut self, text: String) {
-        let text = if text.contains(TAG) { without_elements(&text) } else { text };
+        let tagged = ModelScene::in_text(&text).is_some();
+        let text = if tagged { without_elements(&text) } else { text };
         // What a CLI puts in front of the user's own words, as if the user had said it.
         if text.trim().is_empty() || text.trim_start().starts_with('<') {
             return;

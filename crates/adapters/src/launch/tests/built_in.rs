@@ -117,12 +117,12 @@ fn the_command_lines_of_copilot() {
     interactive read-only  copilot --plan --deny-tool shell --deny-tool write -i P
     interactive ask        copilot -i P
     interactive edits      copilot --allow-tool write -i P
-    interactive all        copilot --allow-all-tools -i P
-    headless (default)  copilot --output-format json --allow-all-tools -p P
+    interactive all        copilot --allow-all -i P
+    headless (default)  copilot --output-format json --allow-all -p P
     headless read-only  copilot --output-format json --plan --deny-tool shell --deny-tool write -p P
     headless ask        copilot --output-format json -p P
     headless edits      copilot --output-format json --allow-tool write -p P
-    headless all        copilot --output-format json --allow-all-tools -p P
+    headless all        copilot --output-format json --allow-all -p P
     ");
 }
 
