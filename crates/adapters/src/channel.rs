@@ -35,6 +35,7 @@ mod tests;
 
 use coven_model::TokenUsage;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
@@ -50,6 +51,7 @@ pub use question::{
 use crate::transcript::LINE_LIMIT;
 use crate::transcript::json::{JsonNode, parse};
 use crate::transcript::lines::{LineSplitter, RawLine};
+use answer::WrittenAnswer::Refused;
 use fold::{ChannelFold, ChannelSink};
 
 /// Most that a codec keeps of what was said: an unfinished line in either direction, the open
@@ -237,8 +239,19 @@ impl Protocol {
                 (Self::Acp(acp), ChannelDirection::Out) => acp.printed(message, bytes.len(), out),
                 (Self::Acp(acp), ChannelDirection::In) => acp.written(message, out),
             };
-        if !known {
-            out.unknown(direction, line.bytes, line.omitted);
+        let has_null_id = message.get("id").0.is_some_and(Value::is_null);
+        let null_id = || RequestId::Other { json: "null".to_owned() };
+        match direction {
+            _ if known => {}
+            ChannelDirection::In if has_null_id && out.answered(&null_id(), &Refused) => {}
+            _ => {
+                out.unknown(direction, line.bytes, line.omitted);
+                // Some write `null` where they mean no id; one that asks with it waits for an answer.
+                let method = message.get("method").str().filter(|_| has_null_id);
+                if let Some(method) = method.filter(|_| direction == ChannelDirection::Out) {
+                    out.refuse(null_id(), method);
+                }
+            }
         }
     }
 }

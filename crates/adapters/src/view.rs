@@ -180,6 +180,8 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
                 let text = format!("{message}: {error}");
                 self.put(TranscriptPart::Error { tool: None }, &text, 0);
             }
+            // They are said again, as the prompt of the next turn.
+            ChannelEvent::Unheard { .. } => self.system("said after the end of the turn"),
             ChannelEvent::Mode { mode } => self.system(&format!("mode {mode}")),
             ChannelEvent::Unknown { line, .. } => self.excerpt(TranscriptPart::Unknown, &line),
             // What an earlier process said is in the transcript of that attempt.

@@ -297,7 +297,10 @@ fn help(question: &ChannelQuestion) -> Option<String> {
     let lines = (count > 1).then(|| format!("answer with {count} lines, one for each question"));
     let several = question.questions.iter().any(|question| question.multiple);
     let several = several.then(|| "several choices stand between commas: 1, 3".to_owned());
-    let help: Vec<String> = [lines, several].into_iter().flatten().collect();
+    let only_denied = question.kind == AwaitingKind::Approval && !question.can_be_approved();
+    let denied =
+        only_denied.then(|| "the agent takes no approval of this once: deny it".to_owned());
+    let help: Vec<String> = [lines, several, denied].into_iter().flatten().collect();
     (!help.is_empty()).then(|| help.join("; "))
 }
 

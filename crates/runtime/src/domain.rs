@@ -201,6 +201,11 @@ pub trait Pane: Send {
         None
     }
 
+    /// Whether the process has closed its standard output, although it may live on and print errors.
+    fn output_is_closed(&self) -> bool {
+        false
+    }
+
     /// The process that should read what is typed, if it is stopped by a signal: it reads nothing
     /// before it is continued.
     fn stopped_reader(&self) -> Option<i32> {

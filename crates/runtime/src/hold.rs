@@ -19,6 +19,7 @@ mod start;
 use std::path::PathBuf;
 use std::process::Child;
 use std::sync::Arc;
+use std::thread;
 
 pub use crate::cgroup::JobCgroup;
 pub use adopt::{AdoptError, Adopted, adopt, take_back};
@@ -31,6 +32,7 @@ pub use request::{BadRequest, HoldRequest, HoldVerb};
 pub use server::{HoldError, hold, snap};
 pub use snap::{RebuiltScreen, SNAP_EVERY, ScreenSnap, rebuild};
 
+use coven_folder::best_effort;
 use parking_lot::Mutex;
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
@@ -58,10 +60,34 @@ impl HolderDomain {
         Self { registry: Some(registry), ..self }
     }
 
-    fn remember(&self, holder: Child) {
+    fn remember(&self, holder: Child) -> StartedHolder {
+        let pid = holder.id();
         let mut holders = self.holders.lock();
         holders.retain_mut(|holder| matches!(holder.try_wait(), Ok(None)));
         holders.push(holder);
+        StartedHolder { pid, holders: self.holders.clone() }
+    }
+}
+
+/// A holder that is a child of this process.
+#[derive(Debug)]
+struct StartedHolder {
+    pid: u32,
+    holders: Arc<Mutex<Vec<Child>>>,
+}
+
+impl StartedHolder {
+    /// Takes note of its end, of which its pane has heard: it is over or about to be.
+    fn reap(&self) {
+        let mut holders = self.holders.lock();
+        let Some(at) = holders.iter().position(|holder| holder.id() == self.pid) else { return };
+        let mut holder = holders.swap_remove(at);
+        drop(holders);
+        if !matches!(holder.try_wait(), Ok(None)) {
+            return;
+        }
+        let waits = thread::Builder::new().name("reap-holder".to_owned());
+        best_effort("reap a holder", waits.spawn(move || holder.wait()));
     }
 }
 
@@ -72,8 +98,7 @@ impl Domain for HolderDomain {
 
     fn spawn(&self, config: &SpawnConfig) -> Result<Box<dyn Pane>, SpawnError> {
         let (holder, pane) = start::start(&self.program, self.registry.as_ref(), config)?;
-        self.remember(holder);
-        Ok(Box::new(pane))
+        Ok(Box::new(pane.of_child(self.remember(holder))))
     }
 
     fn detachable(&self) -> bool {

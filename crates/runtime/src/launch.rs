@@ -119,6 +119,11 @@ impl LaunchStreams {
         Self::Pipes { input: None, output: None, error: None }
     }
 
+    /// Whether everything that will ever be printed on standard output was read.
+    pub(crate) fn output_is_closed(&self) -> bool {
+        matches!(self, Self::Pipes { output: None, .. })
+    }
+
     /// What the terminal does with what is typed; nothing for pipes.
     pub(crate) fn input_mode(&self) -> Option<InputMode> {
         let Self::Terminal { slave, .. } = self else { return None };

@@ -228,6 +228,10 @@ impl Pane for LocalPane {
         self.discard_result.take()
     }
 
+    fn output_is_closed(&self) -> bool {
+        self.streams.output_is_closed()
+    }
+
     fn input_mode(&self) -> Option<InputMode> {
         self.streams.input_mode()
     }

@@ -76,6 +76,9 @@ pub(super) struct CodexChannel {
     /// The window that is used up.
     window: Option<(Option<Timestamp>, Option<String>)>,
     usage: TokenUsage,
+    /// What was said within a turn and has no answer yet: its request and its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    steered: Option<(RequestId, String)>,
     /// Everything that the turn has changed so far.
     #[serde(default)]
     diff: Option<TranscriptItem>,
@@ -104,11 +107,16 @@ impl CodexChannel {
             }
             RpcMessage::Result { id, result } => {
                 let Some(sent) = out.take_sent(&id) else { return false };
+                self.steered.take_if(|(steered, _)| *steered == id);
                 self.succeeded(&sent, result, out);
                 true
             }
             RpcMessage::Error { id, error } => {
                 let Some(sent) = out.take_sent(&id) else { return false };
+                if let Some((_, text)) = self.steered.take_if(|(steered, _)| *steered == id) {
+                    out.unheard(text);
+                    return true;
+                }
                 let text = error_text(error);
                 out.failed(&sent, &text);
                 match sent.as_str() {
@@ -249,7 +257,12 @@ impl CodexChannel {
                         self.thread = short_id(params.get("threadId"));
                         out.prompted(&params.get("input").readable_text(), method);
                     }
-                    "turn/steer" => out.steered(&params.get("input").readable_text()),
+                    "turn/steer" => {
+                        let text =
+                            params.get("input").items().find_map(|part| part.get("text").str());
+                        out.steered(text.unwrap_or_default());
+                        self.steered = text.map(|text| (id.clone(), text.to_owned()));
+                    }
                     _ => {}
                 }
                 out.sent(id, method);

@@ -55,6 +55,8 @@ pub enum ChannelEvent {
         /// What went wrong, in the agent's words.
         error: String,
     },
+    /// Words that were said within a turn came too late for it. They can begin the next.
+    Unheard { text: String },
     /// The agent changed the mode that decides what it asks about.
     Mode { mode: String },
     /// Something the agent said or did.

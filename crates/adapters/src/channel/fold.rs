@@ -315,6 +315,11 @@ impl<'a> ChannelSink<'a> {
         (self.emit)(ChannelEvent::Failed { message, error });
     }
 
+    /// What was said within the turn came after its end.
+    pub(super) fn unheard(&mut self, text: String) {
+        (self.emit)(ChannelEvent::Unheard { text });
+    }
+
     /// The agent refused to begin.
     pub(super) fn give_up(&mut self, message: &str) {
         self.resolve_where(|_| true);

@@ -274,6 +274,14 @@ impl ChannelQuestion {
         ContentDigest::of_question(self.channel.as_str(), [request.as_str(), &self.tool, &input], 1)
     }
 
+    /// Whether there is an answer that approves. An agent over ACP offers the answers it takes.
+    pub fn can_be_approved(&self) -> bool {
+        let approves = |option: &AnswerOption| {
+            matches!(option.effect, OptionEffect::AllowOnce | OptionEffect::Unknown)
+        };
+        self.channel != ChannelKind::Acp || self.options.iter().any(approves)
+    }
+
     /// What the agent wants to do, as rules see it.
     pub fn action(&self) -> AskedAction {
         AskedAction {

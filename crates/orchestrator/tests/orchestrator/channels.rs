@@ -42,7 +42,7 @@ async fn open_changed(base: &Base, change: impl FnOnce(&mut Value)) -> Orchestra
     Orchestrator::open(options).await.unwrap()
 }
 
-fn asking(prompt: &str) -> String {
+pub(crate) fn asking(prompt: &str) -> String {
     format!(
         "name: asks\ndescription: Asks without a terminal.\nsteps:\n  - {{name: work, type: agent, \
          adapter: talker, mode: headless, permissions: ask, prompt: \"{prompt}\", output: said}}\n"
@@ -213,7 +213,11 @@ async fn an_agent_whose_turn_fails_fails_its_step_with_its_words() {
 }
 
 /// Opens a folder whose agent is a script: `begin` runs before it becomes the demo agent.
-async fn open_script(base: &Base, begin: &str, change: impl FnOnce(&mut Value)) -> Orchestrator {
+pub(crate) async fn open_script(
+    base: &Base,
+    begin: &str,
+    change: impl FnOnce(&mut Value),
+) -> Orchestrator {
     let script = base.path().join("other-talker");
     let agent = program();
     let text = format!("#!/bin/sh\n{begin}\nexec {} \"$@\"\n", agent.display());

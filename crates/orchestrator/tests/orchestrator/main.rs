@@ -13,6 +13,7 @@ mod arbiter;
 mod caller;
 mod channels;
 mod clock;
+mod closed_output;
 mod controllers;
 mod conversations;
 mod endings;

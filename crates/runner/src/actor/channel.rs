@@ -35,9 +35,6 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long a process may live on that has closed its output.
 const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The message of Codex that adds a text to the turn that runs.
-const STEER: &str = "turn/steer";
-
 /// How much of what was printed on standard error is kept for the reason of a failure.
 const MAX_COMPLAINT_BYTES: usize = 2048;
 
@@ -49,8 +46,6 @@ pub(crate) struct ChannelReader {
     waiting: VecDeque<(Message, DeliveryReply)>,
     /// The request that was told of, and the digest of what it asks.
     told: Option<(RequestId, ContentDigest)>,
-    /// The words of a denial that were added to the turn that runs.
-    steered: Option<String>,
     /// How its last turn ended.
     last: Option<TurnOutcome>,
     /// Why it cannot go on.
@@ -107,7 +102,6 @@ impl ChannelReader {
             plan,
             waiting: VecDeque::new(),
             told: None,
-            steered: None,
             last: None,
             failure: None,
             has_acted: false,
@@ -143,9 +137,19 @@ impl ChannelReader {
                 ChannelEvent::Working => self.last = None,
                 ChannelEvent::Idle(outcome) => self.ended_turn(outcome),
                 ChannelEvent::Failed { message, error } => self.refused(&message, &error),
+                ChannelEvent::Unheard { text } => self.says_next(text),
+                // It was said again then.
+                ChannelEvent::Item { item: TranscriptItem::Prompt { text } } => {
+                    self.waiting.pop_front_if(|(next, _)| next.text == text.text);
+                }
                 _ => {}
             }
         }
+    }
+
+    /// Words that came too late for a turn begin the next.
+    fn says_next(&mut self, text: String) {
+        self.waiting.push_front((Message::new(text), DeliveryReply::to_nobody()));
     }
 
     fn feed(&mut self, direction: ChannelDirection, bytes: &[u8]) -> Vec<ChannelEvent> {
@@ -214,6 +218,12 @@ impl ChannelReader {
             TurnEnding::Interrupted => Some(RunnerEvent::TurnInterrupted),
             TurnEnding::Failed { .. } => None,
         }
+    }
+
+    /// Whether something is still to come that it can only say on its output. One whose turn is
+    /// over may take its time to end.
+    fn is_unheard(&self) -> bool {
+        self.failure.is_none() && self.codec.state().phase != ChannelPhase::Idle
     }
 
     /// The conversation that the agent named, and what this process used up in it.
@@ -393,16 +403,7 @@ impl RunnerActor {
                 ChannelEvent::Limit(limit) => {
                     self.told_item(TranscriptItem::Warning { message: limit.text });
                 }
-                ChannelEvent::Failed { message, .. }
-                    if message == STEER && channel.steered.is_some() =>
-                {
-                    // The turn was over by then, so they begin the next.
-                    if let Some(text) = channel.steered.take() {
-                        channel
-                            .waiting
-                            .push_front((Message::new(text), DeliveryReply::to_nobody()));
-                    }
-                }
+                ChannelEvent::Unheard { text } => channel.says_next(text),
                 ChannelEvent::Failed { message, error } => {
                     channel.refused(&message, &error);
                     self.told_item(TranscriptItem::Error { message: error, fatal: true });
@@ -540,9 +541,6 @@ impl RunnerActor {
             Ok(said) => said,
             Err(error) => return reply.end(Err(error)),
         };
-        if let AnswerAction::Text(text) = &answer.action {
-            channel.steered = Some(text.clone());
-        }
         if let Some(name) = &answer.name {
             drop(self.pane.mark(&answers(name)));
         }
@@ -594,7 +592,8 @@ impl RunnerActor {
     /// Does what is due by the clock: a person hears of an agent that does not begin, and one that
     /// has closed its output is ended.
     pub(super) fn watch_channel(&mut self) {
-        let (now, reading) = (self.now(), self.reading);
+        let now = self.now();
+        let is_silent = self.reading == OutputReading::Ended || self.pane.output_is_closed();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
         if is_starting && !channel.is_late && now >= START_TIMEOUT {
@@ -605,9 +604,9 @@ impl RunnerActor {
             self.tell(RunnerEvent::Unexplained(
                 [Some(line), complaint].into_iter().flatten().collect(),
             ));
-        } else if reading == OutputReading::Ended && self.pane.is_alive() {
+        } else if is_silent && self.pane.is_alive() {
             let since = *channel.closed.get_or_insert(now);
-            if now >= since + CLOSED_TIMEOUT && channel.failure.is_none() {
+            if now >= since + CLOSED_TIMEOUT && channel.is_unheard() {
                 let reason = "the agent closed its output and did not end";
                 channel.failure = Some(ChannelFailure::new(reason));
                 self.end_failed();
@@ -620,7 +619,7 @@ impl RunnerActor {
         let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
         let start = (is_starting && !channel.is_late).then_some(START_TIMEOUT);
         let closed = channel.closed.map(|since| since + CLOSED_TIMEOUT);
-        let closed = closed.filter(|_| channel.failure.is_none());
+        let closed = closed.filter(|_| channel.is_unheard());
         let can_save = self.folder.is_some() && self.input.is_written();
         let save =
             (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);

@@ -11,6 +11,7 @@ use coven_tape::TapeReader;
 use coven_terminal::screen::GridSize;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::StartedHolder;
 use super::adopt::end_job;
 use super::folder::{HolderExit, HolderFolder};
 use super::protocol::{
@@ -64,9 +65,12 @@ pub struct HolderPane {
     /// What the holder speaks; 0 until it has said so.
     holder_version: u32,
     input_mode: Option<InputMode>,
+    output_is_closed: bool,
     discard_result: Option<DiscardResult>,
     /// The process that was started, once it is known.
     leader: OnceLock<i32>,
+    /// The holder, if it is a child of this process.
+    child: Option<StartedHolder>,
 }
 
 impl HolderPane {
@@ -127,9 +131,16 @@ impl HolderPane {
             lost: 0,
             holder_version: 0,
             input_mode: None,
+            output_is_closed: false,
             discard_result: None,
             leader: OnceLock::new(),
+            child: None,
         })
+    }
+
+    pub(super) fn of_child(mut self, child: StartedHolder) -> Self {
+        self.child = Some(child);
+        self
     }
 
     /// The offset of the next byte that will be read.
@@ -326,11 +337,25 @@ impl HolderPane {
                     self.input_mode = Some(mode);
                     self.at += taken;
                 }
+                ToClient::OutputClosed => {
+                    self.output_is_closed = true;
+                    self.at += taken;
+                }
                 ToClient::DiscardResult(what) => {
                     self.discard_result = Some(what);
                     self.at += taken;
                 }
             }
+        }
+    }
+}
+
+impl Drop for HolderPane {
+    fn drop(&mut self) {
+        if let Some(child) = &self.child
+            && matches!(self.state, HeldPaneState::Exited(_) | HeldPaneState::Lost)
+        {
+            child.reap();
         }
     }
 }
@@ -421,6 +446,10 @@ impl Pane for HolderPane {
             Some(*self.leader.get_or_init(|| leader))
         });
         processes::stopped_reader(leader?)
+    }
+
+    fn output_is_closed(&self) -> bool {
+        self.output_is_closed
     }
 
     fn input_mode(&self) -> Option<InputMode> {

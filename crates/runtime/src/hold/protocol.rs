@@ -17,7 +17,13 @@ use crate::domain::{DiscardResult, InputMode, PaneStream};
 ///
 /// 4: the holder tells what the terminal does with what is typed ([`ToClient::InputMode`]), and
 /// input that the process has not read can be discarded ([`ToHolder::DiscardUnread`]).
-pub const VERSION: u32 = 4;
+///
+/// 5: the holder tells that the process has closed its standard output
+/// ([`ToClient::OutputClosed`]).
+pub const VERSION: u32 = 5;
+
+/// The first version that tells of a standard output that was closed.
+pub(crate) const OUTPUT_CLOSED_VERSION: u32 = 5;
 
 /// The first version that knows of the terminal's input.
 pub(crate) const INPUT_STATE_VERSION: u32 = 4;
@@ -100,6 +106,8 @@ pub enum ToClient<'a> {
     InputMode(InputMode),
     /// What came of discarding input.
     DiscardResult(DiscardResult),
+    /// The process has closed its standard output.
+    OutputClosed,
     /// How it ended, as `exit.json` has it. The last frame.
     Exit(&'a [u8]),
 }
@@ -283,6 +291,7 @@ impl<'a> ToClient<'a> {
                 out.extend_from_slice(&taken.unread.to_le_bytes());
                 out.push(u8::from(taken.discarded));
             }
+            Self::OutputClosed => head(out, b'E', 0),
             Self::Exit(json) => {
                 head(out, b'X', json.len());
                 out.extend_from_slice(json);
@@ -341,6 +350,7 @@ impl<'a> ToClient<'a> {
                 let (echoes, collects_lines) = (flag(echoes)?, flag(collects_lines)?);
                 Self::InputMode(InputMode { echoes, collects_lines })
             }
+            b'E' if body.is_empty() => Self::OutputClosed,
             b'T' => {
                 let (unread, rest) = number(body)?;
                 let [discarded] = *rest else { return None };
@@ -378,6 +388,7 @@ mod tests {
             ToClient::Data { offset: 9, stream: PaneStream::Output, bytes: b"" },
             ToClient::Gap { from: 1, to: u64::MAX },
             ToClient::InputMode(InputMode { echoes: false, collects_lines: true }),
+            ToClient::OutputClosed,
             ToClient::DiscardResult(DiscardResult { unread: 300, discarded: true }),
             ToClient::Exit(b"{}"),
         ]

@@ -7,6 +7,7 @@
 
 mod clients;
 mod job;
+mod output;
 mod secrets;
 mod snapper;
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod clients;
+mod closing;
 mod holder;
 mod limits;
 mod lineage;

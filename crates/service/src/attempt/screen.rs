@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use coven_api::task::{OutputQuery, TaskScreen};
 use coven_model::{AgentMode, AttemptId};
 use coven_orchestrator::TaskAccess;
+use coven_runner::HiddenTexts;
 use coven_runtime::hold::{HolderFolder, rebuild};
 use coven_terminal::screen::{GridSize, Options, Screen as Emulated};
 use coven_terminal::snapshot::ScreenSnapshot;
@@ -50,12 +51,13 @@ fn nothing_yet(error: coven_tape::Error) -> Result<(Emulated, u64), ServiceError
     Err(ServiceError::unreadable(error))
 }
 
-/// The end of what a process without a terminal printed, as if it had one.
+/// The end of what a process without a terminal printed, as if it had one, without its secrets.
 fn printed(folder: &Path) -> Result<(Emulated, u64), ServiceError> {
     let mut screen = Emulated::new(GridSize::default());
     let query = OutputQuery { offset: Some(-TAIL_BYTES), ..OutputQuery::default() };
     let piece = output::read(folder, &query, false)?;
-    let text = coven_terminal::sanitise::strip(&piece.bytes).replace('\n', "\r\n");
+    let hidden = HiddenTexts::load(folder).map_err(ServiceError::unreadable)?;
+    let text = hidden.clean(&coven_terminal::sanitise::strip(&piece.bytes)).replace('\n', "\r\n");
     screen.feed(text.trim_end().as_bytes());
     Ok((screen, piece.next))
 }

@@ -408,3 +408,41 @@ fn a_file_change_of_codex_is_asked_with_its_changes() {
         Err(ChannelRefusal::MissingAnswer { question })
     );
 }
+
+/// A request whose id is null waits for an answer as well, and a notification that writes one does
+/// not mind it.
+#[test]
+fn a_request_with_null_as_its_id_is_answered_with_an_error() {
+    for kind in [ChannelKind::CodexAppServer, ChannelKind::Acp] {
+        let mut codec = working(kind);
+        let mut asked = permission(kind, 1, "ls");
+        asked["id"] = Value::Null;
+        assert!(is_unknown(&printed(&mut codec, &asked)), "{kind}");
+        assert_eq!(open(&codec), []);
+        let due = codec.due(&ChannelPlan::default()).unwrap();
+        let error: Value = serde_json::from_slice(&due).unwrap();
+        assert!(error["id"].is_null() && error["error"]["code"] == -32601, "{error}");
+        written(&mut codec, &due);
+        assert_eq!(codec.due(&ChannelPlan::default()), None, "{kind}: once");
+    }
+}
+
+#[test]
+fn words_that_came_after_the_end_of_their_turn_are_handed_back() {
+    let mut codec = working(ChannelKind::CodexAppServer);
+    printed(&mut codec, &permission(ChannelKind::CodexAppServer, 1, "ls"));
+    let request = codec.open().next().unwrap().request.clone();
+    let decision = ChannelDecision::Deny { text: Some("use a branch".to_owned()) };
+    let said = codec.say(&ChannelOrder::Answer { request, decision }).unwrap();
+    written(&mut codec, &said.bytes);
+    let line = said.bytes.split_inclusive(|byte| *byte == b'\n').nth(1).unwrap();
+    let steer: Value = serde_json::from_slice(line).unwrap();
+    assert_eq!(steer["method"], "turn/steer");
+    printed(&mut codec, &end_of_turn(ChannelKind::CodexAppServer));
+    // What is saved of the codec has them too.
+    let saved = serde_json::to_string(&codec).unwrap();
+    let mut codec: ChannelCodec = serde_json::from_str(&saved).unwrap();
+    let error = json!({"id": steer["id"], "error": {"code": -32600, "message": "no active turn"}});
+    let told = printed(&mut codec, &error);
+    assert_eq!(told, [ChannelEvent::Unheard { text: "use a branch".to_owned() }]);
+}

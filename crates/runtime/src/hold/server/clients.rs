@@ -14,7 +14,8 @@ use rustix::event::PollFlags;
 
 use super::super::folder::{HolderExit, HolderFolder};
 use super::super::protocol::{
-    FOLLOWED_MARK, INPUT_STATE_VERSION, LEFT_MARK, ToClient, ToHolder, VERSION,
+    FOLLOWED_MARK, INPUT_STATE_VERSION, LEFT_MARK, OUTPUT_CLOSED_VERSION, ToClient, ToHolder,
+    VERSION,
 };
 use super::super::registry::HolderRegistry;
 use super::super::secret::HolderSecret;
@@ -167,6 +168,13 @@ impl Clients {
         }
     }
 
+    /// Tells everyone who understands it that the process has closed its standard output.
+    pub(super) fn tell_output_closed(&mut self) {
+        for client in self.connected.iter_mut().filter(|client| client.knows_closed_output()) {
+            ToClient::OutputClosed.encode(&mut client.unsent);
+        }
+    }
+
     pub(super) fn tell_exit(&mut self, exit: &HolderExit) {
         self.exit = serde_json::to_vec(exit).ok();
     }
@@ -256,6 +264,10 @@ impl HoldClient {
         self.version >= INPUT_STATE_VERSION
     }
 
+    fn knows_closed_output(&self) -> bool {
+        self.version >= OUTPUT_CLOSED_VERSION
+    }
+
     fn has_news(&self, end: u64, ended: bool) -> bool {
         !self.unsent.is_empty()
             || self.cursor.is_some_and(|cursor| cursor < end || (ended && !self.told))
@@ -306,6 +318,9 @@ impl HoldClient {
                             self.version = version;
                             if let Some(mode) = job.input_mode().filter(|_| self.knows_input()) {
                                 ToClient::InputMode(mode).encode(&mut self.unsent);
+                            }
+                            if job.output_is_closed() && self.knows_closed_output() {
+                                ToClient::OutputClosed.encode(&mut self.unsent);
                             }
                         }
                         ToHolder::DiscardUnread { at_least } => {

@@ -1,7 +1,7 @@
 //! The job of a holder: its process, its streams, its tape, and its end.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use coven_folder::best_effort;
@@ -14,6 +14,7 @@ use rustix::process::{Signal, WaitStatus};
 use super::super::folder::HolderExit;
 use super::super::protocol::{DISCARDED_MARK, INPUT_MODE_MARK};
 use super::clients::Clients;
+use super::output::{read_pipe, record};
 use super::secrets::{self, TypedSecrets};
 use super::snapper::Snapper;
 use crate::cgroup::JobCgroup;
@@ -128,6 +129,10 @@ impl HeldJob {
     /// What the terminal does with what is typed, as it was last seen.
     pub(super) fn input_mode(&self) -> Option<InputMode> {
         self.input_mode
+    }
+
+    pub(super) fn output_is_closed(&self) -> bool {
+        self.streams.output_is_closed()
     }
 
     /// Looks what the terminal does with what is typed. Programs change that without a word, right
@@ -296,7 +301,11 @@ impl HeldJob {
     pub(super) fn advance(&mut self, now: Instant, clients: &mut Clients) {
         self.write_input();
         let end = self.tape.end();
+        let was_open = !self.output_is_closed();
         let more = self.read_output(clients);
+        if was_open && self.output_is_closed() {
+            clients.tell_output_closed();
+        }
         if self.tape.end() != end {
             // Now, and again when the program has had the time for a call.
             self.mode_at = Some(now);
@@ -462,47 +471,6 @@ impl HeldJob {
         }
         any
     }
-}
-
-fn read_pipe(
-    tape: &mut TapeWriter,
-    begun: Instant,
-    stream: PaneStream,
-    end: &mut Option<OwnedFd>,
-    buffer: &mut [u8],
-    clients: &mut Clients,
-) -> bool {
-    let Some(descriptor) = end else { return false };
-    match rustix::io::read(&*descriptor, &mut *buffer) {
-        Ok(length) if length > 0 => {
-            record(tape, begun, stream, &buffer[..length], clients);
-            true
-        }
-        Err(Errno::AGAIN | Errno::INTR) => false,
-        Ok(_) | Err(_) => {
-            *end = None;
-            false
-        }
-    }
-}
-
-/// To the tape first, then to the clients that are up to date; the others read it from the tape
-/// later. What the tape could not take is declared there and told as a gap.
-fn record(
-    tape: &mut TapeWriter,
-    begun: Instant,
-    stream: PaneStream,
-    bytes: &[u8],
-    clients: &mut Clients,
-) {
-    let time = begun.elapsed().as_micros() as u64;
-    let offset = tape.end();
-    let tape_stream = match stream {
-        PaneStream::Output => coven_tape::TapeStream::Out,
-        PaneStream::Error => coven_tape::TapeStream::Err,
-    };
-    best_effort("record output", tape.output(time, tape_stream, bytes));
-    clients.offer(offset, stream, bytes);
 }
 
 fn exit_status(status: WaitStatus) -> ExitStatus {
