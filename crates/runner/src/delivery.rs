@@ -659,7 +659,7 @@ impl Delivery {
 }
 
 /// Whether two lines have the same words, and every number that is not the same has become smaller.
-fn counts_down(before: &str, now: &str) -> bool {
+pub(crate) fn counts_down(before: &str, now: &str) -> bool {
     let words = |line: &str| line.split(|char: char| char.is_ascii_digit()).collect::<String>();
     let numbers = |line: &str| -> Vec<u64> {
         let digits = line.split(|char: char| !char.is_ascii_digit());

@@ -94,6 +94,29 @@ async fn each_handler_sends_exactly_what_it_says() {
     }
 }
 
+/// A program that reads single keys has its answer with the first of `y` and Enter.
+///
+/// Spec: C0.14.1, C0.14.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_is_submitted_only_while_it_is_asked_for() {
+    let base = Base::new();
+    let keys = r"stty -echo -icanon -icrnl min 1; for i in 1 2; do
+        printf 'Remove file %d? (y/n) ' $i;
+        key=$(dd bs=1 count=1 2>/dev/null | od -An -tx1); printf '%s;' $key >> got.txt;
+        printf '\r\nworking\r\n'; sleep 0.3; done; exit 0";
+    let states = json!({
+        "interaction_handler": {"pattern": "Remove file \\d\\?", "region": "tail:1"},
+        "execution_running": {"pattern": "^working", "region": "tail:1"},
+    });
+    adapter(&base, keys, &states, &["confirmYes"]);
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "79;79;");
+    nothing_left(&id, &view);
+}
+
 /// A program that uses the library answers with a function of its own, which is asked before the
 /// adapter's handlers and may leave a question to them.
 ///
