@@ -281,11 +281,6 @@ impl ScreenSniffer {
         self.title = None;
     }
 
-    /// When the agent printed something last.
-    pub fn last_printed(&self) -> Duration {
-        self.printed
-    }
-
     /// The agent printed something.
     pub fn printed(&mut self, now: Duration) {
         self.printed = now;

@@ -141,10 +141,10 @@ impl RunnerActor {
 
     /// Why no key may be pressed, because those of an answer before may still act.
     fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
+        let printed = self.output.offset();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
         let asked = terminal.sniffer.asked_words();
-        let printed = terminal.sniffer.last_printed();
-        let error = terminal.stray.as_ref()?.forbid(asked.as_deref(), printed, now);
+        let error = terminal.stray.as_mut()?.forbid(asked.as_deref(), printed, now);
         if error.is_none() {
             terminal.stray = None;
         }
@@ -215,7 +215,10 @@ impl RunnerActor {
             action => self.keys_of(action, &verdict.evidence.rule).and_then(|keys| {
                 if typed >= keys.len() {
                     Ok(KeySequence::submitted(digest, now))
-                } else if leftover.is_some() || verdict.digest.as_ref() == Some(&digest) {
+                } else if leftover.is_some()
+                    || verdict.digest.as_ref() == Some(&digest)
+                    || (awaits && keys.stand_in(&CursorLine::of(snapshot).line, typed))
+                {
                     Ok(keys.resumed(name, typed))
                 } else if awaits {
                     // The next key would be for something that nobody has seen.
@@ -349,8 +352,9 @@ impl RunnerActor {
                 }
                 AnswerEffect::Note(note) => drop(self.pane.mark(&note)),
                 AnswerEffect::Press(key) => {
+                    let printed = self.output.offset();
                     if let AgentReader::Terminal(terminal) = &mut self.reader {
-                        terminal.pressed = now;
+                        terminal.pressed_at = printed;
                         terminal.is_repainted = false;
                     }
                     let bytes = key.encode(modes);

@@ -176,23 +176,30 @@ impl KeySequence {
         Some(if now < due { KeyStep::Wait(due) } else { self.moved_on(sight) })
     }
 
+    /// What the first pieces type, if they are nothing but characters.
+    fn text_of(&self, pieces: usize) -> Option<String> {
+        let keys = self.keys.iter().take(pieces).flatten();
+        let chars = keys.map(|key| match key.code() {
+            KeyCode::Char(char) if key.mods() == KeyModifiers::NONE => Some(char),
+            _ => None,
+        });
+        chars.collect()
+    }
+
+    /// Whether a line ends with what the first pieces have typed.
+    pub(crate) fn stand_in(&self, line: &str, pieces: usize) -> bool {
+        self.text_of(pieces).is_some_and(|typed| line.ends_with(&typed))
+    }
+
     /// The question has gone before all keys were pressed. A program that reads single keys has taken
     /// the first for the answer, unless that stands where the next question is answered.
     fn moved_on(&self, sight: &QuestionSight) -> KeyStep {
-        let pressed = self.keys[..self.next].iter().flatten();
-        let typed: Option<String> = pressed
-            .map(|key| match key.code() {
-                KeyCode::Char(char) if key.mods() == KeyModifiers::NONE => Some(char),
-                _ => None,
-            })
-            .collect();
-        match typed {
-            Some(typed) if !sight.collects_lines && !sight.line.ends_with(&typed) => KeyStep::Done,
-            _ => {
-                let (number, of) = (self.next, self.keys.len());
-                KeyStep::Failed(AnswerError::MovedOn { number, of })
-            }
+        let is_text = self.text_of(self.next).is_some();
+        if is_text && !sight.collects_lines && !self.stand_in(&sight.line, self.next) {
+            return KeyStep::Done;
         }
+        let (number, of) = (self.next, self.keys.len());
+        KeyStep::Failed(AnswerError::MovedOn { number, of })
     }
 
     /// Whether the question is gone that the last key was for.
