@@ -144,8 +144,6 @@ pub fn past(
         past.begun |= past.worked;
         past.submitted &= !past.worked;
     }
-    // What stands in a line was not read, and is deleted before anything else is typed.
-    past.stray.take_if(|_| past.line.leftover().is_some());
     // A question that shows now, after the last one was answered, is a new one.
     past.questions += u64::from(answered);
     Ok(past)

@@ -141,8 +141,11 @@ impl RunnerActor {
 
     /// Why no key may be pressed, because those of an answer before may still act.
     fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
-        let printed = self.output.offset();
+        let (printed, collects_lines) = (self.output.offset(), self.collects_lines());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
+        // What stands in a line was not read, and is deleted before anything else is typed.
+        let is_unread = collects_lines && terminal.keyboard.line.leftover().is_some();
+        terminal.stray.take_if(|_| is_unread);
         let asked = terminal.sniffer.asked_words();
         let error = terminal.stray.as_mut()?.forbid(asked.as_deref(), printed, now);
         if error.is_none() {

@@ -128,7 +128,7 @@ impl TypedLine {
     }
 
     /// What a runner has typed and not submitted.
-    pub(crate) fn leftover(&self) -> Option<&str> {
+    pub(super) fn leftover(&self) -> Option<&str> {
         self.of(LineTypist::Runner)
     }
 

@@ -62,7 +62,7 @@ async fn a_key_that_may_still_act_is_known_to_the_next_process() {
         GivenAnswer { digest, action, name, typed: 0 }
     };
     let refused = runner.give(give(digest, "s/1", InterventionChoice::Deny)).await;
-    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(refused, Err(AnswerError::StillAsked));
     runner.detach().await;
     let runner = adopted(&place, task, adapter);
     let mut events = runner.subscribe();
