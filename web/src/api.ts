@@ -66,6 +66,8 @@ export interface Intervention {
   kind: InterventionKind;
   reason: string;
   options: Choice[];
+  /** The rule that saw the question: one of the adapter, or `generic:` and a name. */
+  rule?: string | null;
   tool?: string;
   /** The command that an agent wants to run. */
   command?: string;

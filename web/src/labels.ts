@@ -1,5 +1,5 @@
 // The texts for statuses, kinds and choices on the page.
-import type { AgentState, Choice, Evidence, InterventionKind, ModelRetry, PlanRow, TaskItem, TaskStatus, Usage, WorkflowItem, WorkflowStatus } from "./api";
+import type { AgentState, Choice, Evidence, Intervention, InterventionKind, ModelRetry, PlanRow, TaskItem, TaskStatus, Usage, WorkflowItem, WorkflowStatus } from "./api";
 
 /** The few ways something can stand that people tell apart at a glance. */
 export type Standing = "needs" | "working" | "idle" | "done" | "failed" | "cancelled" | "pending" | "skipped";
@@ -184,6 +184,13 @@ export const MEANING: Record<Choice, string> = {
 export const NEEDS_TEXT: ReadonlySet<Choice> = new Set<Choice>(["answer", "send"]);
 /** Decisions a text may go along with. */
 export const TAKES_TEXT: ReadonlySet<Choice> = new Set<Choice>(["answer", "send", "deny"]);
+
+/** The decision that presses nothing but Enter, where a program takes that. */
+export function enterChoice(item: Pick<Intervention, "kind" | "rule" | "entries" | "options">): Choice | null {
+  if (item.kind === "unknown-state") return "send";
+  const takes = item.rule?.startsWith("generic:") && !item.entries?.length && item.options.includes("answer");
+  return takes ? "answer" : null;
+}
 
 export const EVENT: Record<string, string> = {
   "session.created": "Session made",

@@ -19,6 +19,7 @@ mod errors;
 mod pacer;
 mod question;
 mod reading;
+mod stillness;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +35,12 @@ use errors::ErrorTracker;
 pub(crate) use question::AskedLine;
 use question::QuestionTracker;
 use reading::{SpokenSources, StateReading, TimedSignal};
+use stillness::ScreenStillness;
 
 pub use pacer::ReadPacer;
 
-/// How long an agent that does something nobody knows must be quiet before a person is told.
+/// How long an agent that does something nobody knows must be quiet before a person is told: print
+/// nothing, or only what is painted all the time, such as a clock.
 pub const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
 
 /// How long an agent may take to start before a person is told.
@@ -58,6 +61,7 @@ pub struct ScreenSniffer {
     title: Option<TimedSignal<(MatchKind, String)>>,
     questions: QuestionTracker,
     errors: ErrorTracker,
+    stillness: ScreenStillness,
     verdict: AgentVerdict,
     /// When the verdict was last seen to hold.
     held: Option<Duration>,
@@ -91,6 +95,7 @@ impl ScreenSniffer {
             title: None,
             questions: QuestionTracker::default(),
             errors: ErrorTracker::default(),
+            stillness: ScreenStillness::default(),
             verdict: AgentVerdict {
                 state: AgentState::Starting,
                 kind: None,
@@ -193,6 +198,12 @@ impl ScreenSniffer {
         Some(question::essence(&self.rules, reading))
     }
 
+    /// In which row that stands, counted from the first that was ever shown, where a line asks.
+    pub fn asked_row(&self) -> Option<u64> {
+        let reading = self.last.as_ref().filter(|reading| reading.asks())?;
+        reading.line.as_ref().map(|(_, place)| place.row)
+    }
+
     /// Whether the question stands there since before the last answer: either that was not taken, or
     /// the same is asked again.
     pub fn question_is_repeated(&self) -> bool {
@@ -270,11 +281,6 @@ impl ScreenSniffer {
         self.title = None;
     }
 
-    /// When the agent printed something last.
-    pub fn last_printed(&self) -> Duration {
-        self.printed
-    }
-
     /// The agent printed something.
     pub fn printed(&mut self, now: Duration) {
         self.printed = now;
@@ -339,6 +345,7 @@ impl ScreenSniffer {
         if self.exited {
             return false;
         }
+        self.stillness.look(&view, now);
         let view = view.answered(self.questions.answered_line()).with_typed(self.typed_text);
         self.errors.set_lines(self.rules.lines_of(&view, MatchKind::Error));
         let sources = SpokenSources {
@@ -428,7 +435,8 @@ impl ScreenSniffer {
         match self.verdict.state {
             _ if self.told_unexplained.is_some() || self.exited => None,
             AgentState::Unknown => {
-                Some(self.printed.max(since).max(self.typed) + UNEXPLAINED_AFTER)
+                let still = self.stillness.since(self.printed);
+                Some(still.max(since).max(self.typed) + UNEXPLAINED_AFTER)
             }
             AgentState::Starting => Some(since + START_LIMIT),
             // Who works prints. A child of the agent may have said that it does.

@@ -37,6 +37,7 @@ pub(crate) struct AnswerTarget {
   coven answer brisk-otter                     what can be decided
   coven answer brisk-otter retry               a gate that was mended
   coven answer brisk-otter 2                   the second entry of a menu
+  coven answer brisk-otter \"\"                  nothing but Enter, which some wait for
   coven answer brisk-otter/plan answer \"In French, please\"
   coven answer brisk-otter send \"Now the tests\"
   coven answer brisk-otter answer - < key      a secret, which no history and no list of processes has")]
@@ -88,6 +89,9 @@ pub(crate) fn answer(arguments: Arguments) -> Result {
         let client = connect::daemon().await?;
         let item = find(&client, &arguments.which).await?;
         let Some(word) = &arguments.decision else { return options(&item, arguments.which.json) };
+        if word.is_empty() && arguments.text.is_none() {
+            return decide(&client, &item, enter(&item)?, &arguments.which).await;
+        }
         let decision = match entry(&item, word)?.filter(|_| arguments.text.is_none()) {
             Some(id) => Decision::new(InterventionChoice::Answer, Some(id)),
             None if is_sentence(&item, word, arguments.text.as_deref()) => {
@@ -197,7 +201,17 @@ fn entry(item: &InterventionItem, word: &str) -> Result<Option<String>> {
     Ok(entry.filter(|entry| !entry.takes_text).map(|entry| entry.id.clone()))
 }
 
-/// The choice that a word means.
+/// The decision that presses nothing but Enter.
+fn enter(item: &InterventionItem) -> Result<Decision> {
+    let asked = &item.intervention;
+    let choice = asked.options.iter().find(|choice| asked.takes_empty(**choice)).copied();
+    let choice = choice.ok_or_else(|| {
+        let failure = CommandFailure::usage("it does not take an empty answer");
+        failure.hint(format!("`coven answer {}` shows what it takes", item.workflow_name))
+    })?;
+    Ok(Decision::new(choice, Some(String::new())))
+}
+
 /// Whether several words stand where a choice would: they are the answer.
 fn is_sentence(item: &InterventionItem, words: &str, text: Option<&str>) -> bool {
     text.is_none()
@@ -205,6 +219,7 @@ fn is_sentence(item: &InterventionItem, words: &str, text: Option<&str>) -> bool
         && item.intervention.options.contains(&InterventionChoice::Answer)
 }
 
+/// The choice that a word means.
 fn choice(item: &InterventionItem, word: &str) -> Result<InterventionChoice> {
     let options: Vec<&str> =
         item.intervention.options.iter().map(|choice| choice.as_str()).collect();

@@ -1,12 +1,14 @@
 //! `coven audit`: sessions recomputed from what is on disk, independently of what ran them.
 //!
 //! `facts` counts what the journal says: every step once, every question decided once, every
-//! attempt ended once, nothing after the end. `remains` looks at what attempts left behind:
+//! attempt ended once, nothing after the end. `journal_file` looks at what the seals of a journal do
+//! not cover: who owns its file, and what lies behind its last line. `remains` looks at what attempts left behind:
 //! outcomes, tapes with every byte, and no process. `states` reads from tapes what agents did, and
 //! `attention` looks whether each that waited had somebody to wait for.
 
 mod attention;
 mod facts;
+mod journal_file;
 mod remains;
 mod states;
 
@@ -27,6 +29,7 @@ use serde_json::json;
 
 use self::attention::UnheardAgent;
 use self::facts::JournalSummary;
+use self::journal_file::JournalFile;
 use crate::failure::{CommandFailure, Result};
 use crate::progress::ProgressLine;
 use crate::{find, folders, output};
@@ -245,13 +248,17 @@ fn audit(
             Err(error) => report.findings.push(format!("its signatures do not hold: {error}")),
         }
     }
-    let records = read(&look, &mut report, progress);
+    let ReadJournal { records, file } = read(&look, &mut report, progress);
     report.facts = records.len();
     let told = facts::check(id, &records, &mut report.findings);
     report.name = told.name.clone().unwrap_or(report.name);
     report.status = told.status.to_string();
     if let Some(extent) = report.signed {
         report.findings.extend(unsigned(extent, told.status.is_final()));
+    }
+    if let Some(file) = &file {
+        let is_own = !report.foreign;
+        report.findings.extend(file.problems(is_own, told.status.is_final()));
     }
     view(&look, &told, records.len(), &mut report.findings);
     let total = told.attempts.len();
@@ -281,20 +288,28 @@ fn unsigned(extent: SignedExtent, is_over: bool) -> Option<String> {
     }
 }
 
-/// The journal, as far as it can be read.
+/// A journal, as far as it can be read.
+#[derive(Default)]
+struct ReadJournal {
+    records: Vec<JournalRecord<SessionEvent>>,
+    /// Its file, if it was read to its end.
+    file: Option<JournalFile>,
+}
+
 fn read(
     look: &ReadOnlySession,
     report: &mut SessionAudit,
     progress: &mut AuditProgress,
-) -> Vec<JournalRecord<SessionEvent>> {
-    let mut records = Vec::new();
+) -> ReadJournal {
+    let mut journal = ReadJournal::default();
     let mut reader = match look.reader() {
         Ok(reader) => reader,
         Err(error) => {
             report.findings.push(format!("the journal cannot be opened: {error}"));
-            return records;
+            return journal;
         }
     };
+    let records = &mut journal.records;
     match reader.read_from::<SessionEvent>(1) {
         Ok(all) => {
             for record in all {
@@ -307,14 +322,18 @@ fn read(
                         report
                             .findings
                             .push(format!("the journal cannot be read to its end: {error}"));
-                        break;
+                        return journal;
                     }
                 }
             }
         }
-        Err(error) => report.findings.push(format!("the journal cannot be read: {error}")),
+        Err(error) => {
+            report.findings.push(format!("the journal cannot be read: {error}"));
+            return journal;
+        }
     }
-    records
+    journal.file = JournalFile::of(&reader);
+    journal
 }
 
 /// The readable view must not say anything else than the journal, once the session is over.

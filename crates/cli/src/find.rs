@@ -5,10 +5,11 @@ mod session;
 mod tree;
 
 use std::str::FromStr;
+use std::time::{Duration, Instant};
 
 use coven_api::workflow::{ListQuery, TaskItem, WorkflowDetails};
 use coven_api::{ApiClient, ProblemCode};
-use coven_model::AgentMode;
+use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
 use coven_notation::near;
 use serde_json::{Value, json};
 
@@ -20,6 +21,10 @@ pub(crate) use tree::tree;
 
 /// How many sessions are looked at for a name that is almost right.
 const MAX_COMPARED_SESSIONS: u32 = 1000;
+
+/// How long an agent that is being started is waited for, and how often it is looked for.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many names an error lists.
 const MAX_LISTED_NAMES: usize = 8;
@@ -142,6 +147,49 @@ pub(crate) async fn task(
     }
     let task = choose(&workflow, target.task.as_deref(), wanted)?.clone();
     Ok((workflow, task))
+}
+
+/// The task that is meant, for what needs its agent: one that is being started is waited for.
+pub(crate) async fn agent(
+    client: &ApiClient,
+    target: &SessionTarget,
+    wanted: TaskFilter,
+) -> Result<(WorkflowDetails, TaskItem)> {
+    let give_up = Instant::now() + START_TIMEOUT;
+    let mut session = target.session.clone();
+    let mut pause = tokio::time::interval(START_LOOK_INTERVAL);
+    loop {
+        pause.tick().await;
+        let workflow = own_workflow(client, &session).await?;
+        let found = choose(&workflow, target.task.as_deref(), wanted);
+        let is_late = match &found {
+            Ok(task) => !wanted.fits(task) && is_starting(&workflow, task),
+            Err(none) => {
+                let mut tasks = workflow.tasks.iter();
+                none.is(ProblemCode::NoAgent) && tasks.any(|task| is_starting(&workflow, task))
+            }
+        };
+        if !is_late || give_up <= Instant::now() {
+            let task = found?.clone();
+            return Ok((workflow, task));
+        }
+        // Another session may be the newest meanwhile.
+        session = workflow.item.id.to_string();
+    }
+}
+
+/// Whether a task will have its agent in a moment. Others wait for a person, for a slot, or for the
+/// tasks before them.
+fn is_starting(workflow: &WorkflowDetails, task: &TaskItem) -> bool {
+    let is_first = workflow.tasks.len() == 1
+        && task.attempt <= 1
+        && matches!(workflow.item.status, WorkflowStatus::Pending | WorkflowStatus::Running);
+    let is_begun = match task.status {
+        TaskStatus::Running => true,
+        TaskStatus::Pending => is_first,
+        _ => false,
+    };
+    is_begun && !task.live && !task.queued
 }
 
 /// The agent on a terminal that is meant, or one that is being started and can be waited for.

@@ -22,11 +22,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let target = &arguments.target;
-        let (workflow, task) = match find::task(&client, target, TaskFilter::Terminal).await {
+        // An agent without a terminal may have a protocol in which it can be interrupted.
+        let (workflow, task) = match find::agent(&client, target, TaskFilter::Terminal).await {
             Ok(found) => found,
-            // An agent without a terminal may have a protocol in which it can be interrupted.
             Err(none) => {
-                find::task(&client, target, TaskFilter::Running).await.map_err(|_| none)?
+                find::agent(&client, target, TaskFilter::Running).await.map_err(|_| none)?
             }
         };
         client.interrupt(workflow.item.id.as_str(), task.id.as_str()).await?;

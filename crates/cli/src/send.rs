@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: Arguments) -> Result {
         let (workflow, task) = if is_message {
             find::reader(&client, target).await?
         } else {
-            find::task(&client, target, TaskFilter::Terminal).await?
+            find::agent(&client, target, TaskFilter::Terminal).await?
         };
         let typing = match (text, arguments.paste) {
             (None, _) => TypeRequest { keys: Some(arguments.key), ..TypeRequest::default() },

@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
-        let (workflow, task) = find::task(&client, &arguments.target, TaskFilter::Running).await?;
+        let (workflow, task) = find::agent(&client, &arguments.target, TaskFilter::Running).await?;
         client.stop(workflow.item.id.as_str(), task.id.as_str()).await?;
         if arguments.json {
             return output::json(&find::task_json(&workflow, &task));

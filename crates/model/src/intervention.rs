@@ -349,6 +349,18 @@ impl Intervention {
         }
     }
 
+    /// Whether an empty text can go with a choice, which is Enter: what the program proposes, or what
+    /// it waits for. In a question that its adapter knows, its keys are those of the adapter.
+    pub fn takes_empty(&self, choice: InterventionChoice) -> bool {
+        match choice {
+            InterventionChoice::Answer => {
+                self.entries.len() <= 1 && self.rule.as_deref().is_some_and(crate::is_generic_rule)
+            }
+            InterventionChoice::Send => self.kind == InterventionKind::UnknownState,
+            _ => false,
+        }
+    }
+
     /// What the agent asks leave for.
     pub fn action(&self) -> AskedAction {
         AskedAction {

@@ -121,7 +121,10 @@ impl Intervention {
             (decision.choice, &decision.text, self.entries.is_empty())
         {
             let answer = text.trim();
-            let meant = self.entry_meant_by(answer)?;
+            // Nothing but Enter is what a menu of one entry waits for.
+            let only =
+                self.entries.first().filter(|_| answer.is_empty() && self.entries.len() == 1);
+            let meant = only.map_or_else(|| self.entry_meant_by(answer), |only| Ok(Some(only)))?;
             let takes_text = || self.entries.iter().find(|entry| entry.takes_text);
             if let Some(entry) = meant.filter(|entry| !entry.takes_text) {
                 decision.entry = Some(entry.id.clone());

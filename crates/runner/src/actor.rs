@@ -362,6 +362,8 @@ impl RunnerActor {
         let now = self.now();
         if let AgentReader::Terminal(terminal) = &mut self.reader {
             terminal.sniffer.typed(now);
+            // What it does about that, nobody knows yet: it has the time again.
+            self.published.unexplained.send_replace(false);
         }
     }
 

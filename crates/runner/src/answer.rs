@@ -1,6 +1,7 @@
 //! An answer on its way to an agent: bound to what was asked, one key at a time.
 
 mod selection;
+mod sequence;
 mod stray;
 
 use std::time::Duration;
@@ -12,6 +13,8 @@ use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
 use crate::delivery::answers;
 pub(crate) use selection::{EntrySelection, SelectionStep};
+use sequence::KeyStep;
+pub(crate) use sequence::{KeySequence, QuestionSight};
 pub(crate) use stray::StrayKeys;
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
@@ -102,6 +105,14 @@ pub enum AnswerError {
         /// How many there were.
         of: usize,
     },
+    /// What the keys are for is not what the agent asks any more. The rest were not pressed.
+    #[error("the agent asks something else since key {number} of {of}; the rest was not pressed")]
+    MovedOn {
+        /// Which key was pressed last, from 1.
+        number: usize,
+        /// How many there were.
+        of: usize,
+    },
     /// The entry could not be selected. Enter was not pressed.
     #[error("entry {entry} of the menu could not be selected; Enter was not pressed")]
     NotSelected {
@@ -181,7 +192,11 @@ impl AnswerError {
             | Self::Refused(_)
             | Self::MayStillAct { .. }
             | Self::Ended => false,
-            Self::NotTaken { .. } | Self::StillAsked | Self::AskedAnew | Self::Unfinished => true,
+            Self::NotTaken { .. }
+            | Self::MovedOn { .. }
+            | Self::StillAsked
+            | Self::AskedAnew
+            | Self::Unfinished => true,
             Self::NotSelected { pressed, .. } | Self::QuestionChanged { pressed } => *pressed,
             Self::Text(error) => error.was_typed(),
         }
@@ -281,6 +296,11 @@ impl<R> PendingAnswer<R> {
         matches!(self, Self::Pressing(..) | Self::Selecting(..))
     }
 
+    /// Whether a key of it is still to be pressed.
+    pub(crate) fn presses_more(&self) -> bool {
+        self.is_pressing() && !self.is_pressed()
+    }
+
     /// Whether it is nothing but keys.
     pub(crate) fn is_keys(&self) -> bool {
         matches!(self, Self::Pressing(keys, _) if keys.len() > 0)
@@ -316,7 +336,7 @@ impl<R> PendingAnswer<R> {
                 match text {
                     Some(text) if keys.is_empty() => vec![AnswerEffect::Type(text, name, reply)],
                     text => {
-                        let keys = KeySequence { text, name, ..KeySequence::new(keys) };
+                        let keys = KeySequence::new(keys).typing(text).resumed(name, 0);
                         *self = Self::Pressing(keys, reply);
                         Vec::new()
                     }
@@ -348,14 +368,15 @@ impl<R> PendingAnswer<R> {
         &mut self,
         screen: u64,
         asked: ShownQuestion<'_>,
+        sight: &QuestionSight,
         now: Duration,
     ) -> Vec<AnswerEffect<R>> {
         let mut effects = Vec::new();
         let Self::Pressing(keys, _) = self else { return effects };
         let result = loop {
-            match keys.feed(screen, asked, now) {
+            match keys.feed(screen, asked, sight, now) {
                 KeyStep::Press(pressed) => {
-                    let note = keys.name.as_deref().map(answers);
+                    let note = keys.name().map(answers);
                     effects.extend(note.map(AnswerEffect::Note));
                     effects.extend(pressed.into_iter().map(AnswerEffect::Press));
                 }
@@ -365,7 +386,7 @@ impl<R> PendingAnswer<R> {
                 }
                 KeyStep::Done => break Ok(()),
                 KeyStep::Type(text) => {
-                    let name = keys.name.take();
+                    let name = keys.take_name();
                     let reply = self.abandon();
                     effects.extend(reply.map(|reply| AnswerEffect::Type(text, name, reply)));
                     return effects;
@@ -383,116 +404,6 @@ impl<R> PendingAnswer<R> {
             Self::None => None,
             Self::Held(held) => Some(held.reply),
             Self::Selecting(_, reply) | Self::Pressing(_, reply) => Some(reply),
-        }
-    }
-}
-
-/// Keys that are pressed one after another, each when the one before it has changed the screen. The
-/// last is taken when the question is gone.
-#[derive(Debug, Default)]
-pub(crate) struct KeySequence {
-    /// Keys that are pressed together.
-    keys: Vec<Vec<KeyPress>>,
-    next: usize,
-    /// What the screen was when the last key was pressed, and when that was.
-    pressed: Option<(u64, Duration)>,
-    /// What was asked when the last of all was pressed.
-    asked: Option<ContentDigest>,
-    /// What is typed when the last key has changed the screen.
-    text: Option<String>,
-    /// Its name on the tape.
-    name: Option<String>,
-}
-
-/// What to do about keys on their way.
-#[derive(Debug, PartialEq, Eq)]
-enum KeyStep {
-    Press(Vec<KeyPress>),
-    /// Wait, at most until then.
-    Wait(Duration),
-    Done,
-    /// All were taken, and this is to be typed.
-    Type(String),
-    /// One was not taken.
-    Failed(AnswerError),
-}
-
-impl KeySequence {
-    /// Keys that are pressed one by one.
-    pub(crate) fn new(keys: Vec<KeyPress>) -> Self {
-        let keys = keys.into_iter().map(|key| vec![key]).collect();
-        Self { keys, ..Self::default() }
-    }
-
-    /// Keys that are pressed at once.
-    pub(crate) fn at_once(keys: Vec<KeyPress>) -> Self {
-        Self { keys: vec![keys], ..Self::default() }
-    }
-
-    /// The same behind those that were pressed before.
-    pub(crate) fn resumed(self, name: Option<String>, pressed: usize) -> Self {
-        Self { name, next: pressed, ..self }
-    }
-
-    /// How many pieces there are.
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    fn is_pressed(&self) -> bool {
-        self.next == self.keys.len() && self.text.is_none()
-    }
-
-    /// An answer that was typed and is submitted at a time: it is taken if the question that was
-    /// asked is gone after that.
-    pub(crate) fn submitted(asked: ContentDigest, at: Duration) -> Self {
-        Self { pressed: Some((0, at)), asked: Some(asked), ..Self::default() }
-    }
-
-    fn feed(&mut self, screen: u64, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
-        let keys = self.keys.get(self.next).cloned();
-        if keys.is_none() && self.text.is_none() {
-            return self.is_taken(asked, now);
-        }
-        if let Some((before, at)) = self.pressed
-            && before == screen
-        {
-            let due = at + KEY_TIMEOUT;
-            if now < due {
-                return KeyStep::Wait(due);
-            }
-            let (number, of) = (self.next, self.keys.len());
-            return KeyStep::Failed(AnswerError::NotTaken { number, of });
-        }
-        let Some(keys) = keys else {
-            return self.text.take().map_or(KeyStep::Done, KeyStep::Type);
-        };
-        self.next += 1;
-        self.pressed = Some((screen, now));
-        self.asked = match asked {
-            ShownQuestion::Asked(asked) => asked.cloned(),
-            ShownQuestion::Again(asked) => Some(asked.clone()),
-        };
-        KeyStep::Press(keys)
-    }
-
-    /// Whether the question is gone that the last key was for.
-    fn is_taken(&self, asked: ShownQuestion<'_>, now: Duration) -> KeyStep {
-        let due = self.pressed.map_or(now, |(_, at)| at + TAKEN_TIMEOUT);
-        // What is typed changes what is shown; whether it was taken shows after it is submitted.
-        if let Some((_, at)) = self.pressed.filter(|(_, at)| now < *at) {
-            return KeyStep::Wait(at);
-        }
-        match asked {
-            ShownQuestion::Asked(asked) if self.asked.is_none() || asked != self.asked.as_ref() => {
-                KeyStep::Done
-            }
-            // It counts as asked again since these keys were pressed.
-            ShownQuestion::Again(asked) if Some(asked) != self.asked.as_ref() => {
-                KeyStep::Failed(AnswerError::StillAsked)
-            }
-            _ if now < due => KeyStep::Wait(due),
-            _ => KeyStep::Failed(AnswerError::StillAsked),
         }
     }
 }

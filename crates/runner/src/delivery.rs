@@ -22,7 +22,7 @@ pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
 pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, StateStability};
 pub use record::{DeliveryProgress, InputName, TypedInputs};
-pub(crate) use record::{answers, is_submit, is_typing};
+pub(crate) use record::{answers, is_answer_key, is_submit, is_typing};
 
 /// How long a message waits for the agent to be ready for it. Some CLIs take half a minute to
 /// start on a busy machine.
@@ -659,7 +659,7 @@ impl Delivery {
 }
 
 /// Whether two lines have the same words, and every number that is not the same has become smaller.
-fn counts_down(before: &str, now: &str) -> bool {
+pub(crate) fn counts_down(before: &str, now: &str) -> bool {
     let words = |line: &str| line.split(|char: char| char.is_ascii_digit()).collect::<String>();
     let numbers = |line: &str| -> Vec<u64> {
         let digits = line.split(|char: char| !char.is_ascii_digit());

@@ -12,7 +12,7 @@ use coven_tape::{TapeEvent, TapeReader, TapeStream};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
 use crate::actor::{LineTypist, TypedLine};
-use crate::delivery::{is_submit, is_typing};
+use crate::delivery::{is_answer_key, is_submit, is_typing};
 use crate::headless::decoder;
 use crate::outcome;
 use crate::task::OkCodes;
@@ -59,6 +59,8 @@ pub struct PastActivity {
     pub reported: Option<HookEvent>,
     /// What it was doing last, as the process that followed it then noted.
     pub(crate) last: Option<StateMark>,
+    /// Up to where it had printed when keys of an answer were pressed that nothing was printed after.
+    pub(crate) stray: Option<u64>,
     /// What was typed and not submitted, where the terminal collects lines.
     pub(crate) line: TypedLine,
 }
@@ -78,9 +80,21 @@ pub fn past(
     let mut typist = LineTypist::Person;
     let mut submits = false;
     let keys_mark = keys_mark();
+    let mut is_answer = false;
     for record in TapeReader::open(folder)?.records(0) {
         let record = record?;
-        let Some(before) = until.checked_sub(record.offset) else { break };
+        match &record.event {
+            TapeEvent::Output { .. } | TapeEvent::Gap(_) => past.stray = None,
+            TapeEvent::Mark(note) if note.starts_with(DISCARDED_MARK) => past.stray = None,
+            TapeEvent::Mark(note) if is_typing(note) => is_answer = is_answer_key(note),
+            TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(bytes)) => {
+                let is_key = std::mem::take(&mut is_answer);
+                past.stray = past.stray.or(is_key.then_some(record.offset));
+            }
+            _ => {}
+        }
+        // What follows is still to be seen.
+        let Some(before) = until.checked_sub(record.offset) else { continue };
         match record.event {
             TapeEvent::Output { bytes, .. } => {
                 let before = usize::try_from(before).unwrap_or(usize::MAX).min(bytes.len());
@@ -206,6 +220,34 @@ mod tests {
         assert_eq!(reported(), Some(HookEvent::Stop));
         tape.input(6, b"go on\r").unwrap();
         assert_eq!(reported(), None);
+    }
+
+    /// Spec: C0.14.2
+    #[test]
+    fn keys_of_an_answer_may_still_act_until_something_is_printed() {
+        let adapter = default_registry().create("demo", Options::default()).unwrap();
+        let folder = coven_testkit::folders::temporary().unwrap();
+        let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
+        // Wherever the screen was saved.
+        let stray = || {
+            let of = |until| past(&*adapter, folder.path(), until).unwrap().stray;
+            assert_eq!(of(0), of(u64::MAX));
+            of(0)
+        };
+        tape.output(1, TapeStream::Out, b"Run it?").unwrap();
+        tape.input(2, b"x").unwrap();
+        assert_eq!(stray(), None, "a person has typed it");
+        tape.mark(3, "coven:answers s/1").unwrap();
+        assert_eq!(stray(), None, "it was not pressed yet");
+        tape.input(4, b"y").unwrap();
+        assert_eq!(stray(), Some(7));
+        tape.output(5, TapeStream::Out, b" y").unwrap();
+        assert_eq!(stray(), None);
+        tape.mark(6, "coven:answers s/1").unwrap();
+        tape.input(7, b"\r").unwrap();
+        assert_eq!(stray(), Some(9));
+        tape.mark(8, DISCARDED_MARK).unwrap();
+        assert_eq!(stray(), None, "it was thrown away");
     }
 
     #[test]

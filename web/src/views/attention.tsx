@@ -8,7 +8,7 @@ import { DecisionLock } from "../decision-lock";
 import { go, toSession } from "../route";
 import { details } from "../store";
 import { duration, now } from "../time";
-import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, plural, seen, shortPath } from "../labels";
+import { CHOICE, KIND, MEANING, NEEDS_TEXT, TAKES_TEXT, enterChoice, plural, seen, shortPath } from "../labels";
 import { Branch, Mark, Terminal, Warn } from "./icons";
 import { say } from "./parts";
 
@@ -160,7 +160,7 @@ async function take(item: InterventionItem, decision: Choice, answer: string, sa
   try {
     await decide(item, {
       decision,
-      ...(answer !== "" && TAKES_TEXT.has(decision) ? { answer } : {}),
+      ...((answer !== "" || (!entry && enterChoice(item) === decision)) && TAKES_TEXT.has(decision) ? { answer } : {}),
       ...(entry ? { entry } : {}),
       ...(item.digest ? { digest: item.digest } : {}),
       ...(decision === "approve-always" && item.always ? { rule: item.always, ...(save ? { save } : {}) } : {}),
@@ -237,6 +237,15 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
     if (choice === "approve-always") return onRule(true);
     send(choice, false);
   };
+  const enter = enterChoice(item);
+  const pressEnter = () => {
+    if (!mayDecide() || busy || !enter) return;
+    setBusy(true);
+    void take(item, enter, "").then((done) => {
+      setBusy(false);
+      if (done) onDecide();
+    });
+  };
   const pick = (entry: string) => {
     if (!mayDecide() || busy) return;
     setBusy(true);
@@ -305,6 +314,10 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
             {current && SHOWN_KEYS[choice] && <kbd aria-hidden="true">{SHOWN_KEYS[choice]}</kbd>}
           </button>
         ))}
+        {enter && (
+          <button type="button" disabled={busy || item.truncated === true} aria-disabled={locked}
+            data-enter title="Presses nothing but Enter" onClick={pressEnter}>Press Enter</button>
+        )}
         {takesText && (
           <form class="card-answer" onSubmit={(event) => {
             event.preventDefault();

@@ -112,6 +112,11 @@ impl<'a> LineView<'a> {
         self.typed == TypedText::Hidden
     }
 
+    /// How many rows have left the screen at its top.
+    pub(crate) fn scrolled(&self) -> u64 {
+        self.scrolled
+    }
+
     /// Which row a line begins with, counted from the first that was ever printed.
     pub(super) fn place(&self, line: usize) -> u64 {
         self.scrolled + self.lines.get(line).map_or(0, |line| line.rows.start as u64)
@@ -134,12 +139,12 @@ impl<'a> LineView<'a> {
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.
-    pub(super) fn cursor_visible(&self) -> Option<bool> {
+    pub(crate) fn cursor_visible(&self) -> Option<bool> {
         self.cursor.map(|cursor| cursor.visible)
     }
 
     /// The line of the cursor and the column in it. A text has its cursor at the end.
-    pub(super) fn cursor_line(&self) -> Option<(usize, usize)> {
+    pub(crate) fn cursor_line(&self) -> Option<(usize, usize)> {
         let Some(cursor) = self.cursor else {
             let last = self.lines.len().checked_sub(1)?;
             return Some((last, usize::MAX));
@@ -217,7 +222,7 @@ impl<'a> LineView<'a> {
         RegionText::new(first, self.lines[range].iter().map(|line| &*line.text))
     }
 
-    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().map(|line| &*line.text)
     }
 

@@ -4,6 +4,7 @@ mod answered;
 mod generic;
 mod own_lines;
 mod reports;
+mod stillness;
 mod typed_lines;
 
 use std::sync::Arc;

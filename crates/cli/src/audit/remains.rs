@@ -85,7 +85,7 @@ fn one(
         Ok(None) => {}
         Err(error) => report.findings.push(format!("the outcome of {job} cannot be read: {error}")),
     }
-    tape(job, attempt, over, report, tell);
+    tape(job, ending, attempt, over, report, tell);
     match attempt.spawn() {
         Ok(Some(spawn)) if over => {
             for process in processes::of_job(&spawn.job) {
@@ -104,6 +104,7 @@ fn one(
 /// Every byte that was printed is there, and the tape ends where the process's output did.
 fn tape(
     job: &AttemptId,
+    ending: Option<&ProcessEnding>,
     attempt: &Attempt,
     over: bool,
     report: &mut SessionAudit,
@@ -115,6 +116,17 @@ fn tape(
             return report.findings.push(format!("the exit of {job} cannot be read: {error}"));
         }
     };
+    if let (
+        Some(told @ (ProcessEnding::Exited { .. } | ProcessEnding::Signalled { .. })),
+        Some(exit),
+    ) = (ending, exit)
+        && *told != ProcessEnding::from(exit.status)
+    {
+        let found = ProcessEnding::from(exit.status);
+        report.findings.push(format!(
+            "the journal says that {job} ended with {told}, and its exit on disk with {found}"
+        ));
+    }
     let (place, before) = (report.attempts, report.bytes);
     let mut tell_read = |bytes| tell(place, before + bytes);
     let read = match coven_tape::verify_telling(attempt.path(), &mut tell_read) {

@@ -158,11 +158,13 @@ impl StateWalk {
             }
         } else if let Some(since) = mark.since.filter(|since| *since >= self.zero) {
             let age = u64::try_from(Duration::from_micros(record.time).as_millis());
-            self.zero = Timestamp::from_millis(since.as_millis().saturating_sub(age.unwrap_or(0)));
+            let zero = Timestamp::from_millis(since.as_millis().saturating_sub(age.unwrap_or(0)));
+            // What it does may have been noted some time after it began.
+            self.zero = self.zero.max(zero);
             at = since;
         }
         self.take_up = None;
-        self.quiet_since = at;
+        self.quiet_since = self.quiet_since.max(at);
         let shown = ShownState::of(&mark, false);
         self.last = Some(mark);
         self.push(at, Some(shown));
@@ -213,32 +215,49 @@ mod tests {
 
     use super::*;
 
+    fn mark(state: AgentState, since: Timestamp, started: Timestamp) -> StateMark {
+        let (since, started) = (Some(since), Some(started));
+        let rule = "none".to_owned();
+        StateMark { state, kind: None, rule, asked: None, digest: None, since, started }
+    }
+
+    /// When the agent was unexplained and when not, in seconds.
+    fn unexplained(folder: &std::path::Path, begin: Timestamp, end: u64) -> Vec<(u64, bool)> {
+        let reader = TapeReader::open(folder).unwrap();
+        let until = begin.after(Duration::from_secs(end));
+        let moments = moments(&reader, Some(until)).unwrap();
+        let seen = moments.iter().map(|moment| {
+            let shown = moment.shown.as_ref().unwrap();
+            (moment.at.since(begin).as_secs(), shown.activity.is_unexplained)
+        });
+        seen.collect()
+    }
+
+    /// An agent that is unknown from its first moment on counts as starting at first.
+    ///
+    /// Spec: C0.14.2
+    #[test]
+    fn what_is_noted_late_moves_nothing_that_follows() {
+        let begin = Timestamp::from_millis(1_767_225_600_000);
+        let folder = coven_testkit::folders::temporary().unwrap();
+        let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
+        tape.mark(0, &mark(AgentState::Starting, begin, begin).text()).unwrap();
+        tape.output(8_000_000, coven_tape::TapeStream::Out, b"name it: ").unwrap();
+        tape.mark(10_000_000, &mark(AgentState::Unknown, begin, begin).text()).unwrap();
+        tape.input(40_000_000, b"1.0\r").unwrap();
+        let all = [(0, false), (0, false), (28, true), (40, false), (60, true)];
+        assert_eq!(unexplained(folder.path(), begin, 70), all);
+    }
+
     /// A person who is told of it and types something has the time again.
     #[test]
     fn what_nobody_understands_is_unexplained_again_some_time_after_it_was_told_something() {
         let begin = Timestamp::from_millis(1_767_225_600_000);
-        let seconds = |seconds| begin.after(Duration::from_secs(seconds));
         let folder = coven_testkit::folders::temporary().unwrap();
         let mut tape = TapeWriter::create(folder.path(), coven_tape::Options::default()).unwrap();
-        let mark = StateMark {
-            state: AgentState::Unknown,
-            kind: None,
-            rule: "none".to_owned(),
-            asked: None,
-            digest: None,
-            since: Some(begin),
-            started: Some(begin),
-        };
-        tape.mark(0, &mark.text()).unwrap();
+        tape.mark(0, &mark(AgentState::Unknown, begin, begin).text()).unwrap();
         tape.input(30_000_000, b"2\r").unwrap();
-        let reader = TapeReader::open(folder.path()).unwrap();
-        let moments = moments(&reader, Some(seconds(60))).unwrap();
-        let seen = moments.iter().map(|moment| {
-            let shown = moment.shown.as_ref().unwrap();
-            (moment.at, shown.activity.is_unexplained)
-        });
-        let seen: Vec<_> = seen.collect();
         let all = [(0, false), (20, true), (30, false), (50, true)];
-        assert_eq!(seen, all.map(|(at, is_unexplained)| (seconds(at), is_unexplained)));
+        assert_eq!(unexplained(folder.path(), begin, 60), all);
     }
 }

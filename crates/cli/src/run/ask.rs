@@ -43,11 +43,14 @@ struct TextField {
     choice: InterventionChoice,
     text: String,
     secret: bool,
+    /// Whether it may be nothing but Enter.
+    takes_empty: bool,
 }
 
 impl TextField {
     fn new(choice: InterventionChoice, asked: &Intervention) -> Self {
-        Self { choice, text: String::new(), secret: asked.secret }
+        let takes_empty = asked.takes_empty(choice);
+        Self { choice, text: String::new(), secret: asked.secret, takes_empty }
     }
 
     fn shown_text(&self) -> String {
@@ -308,12 +311,17 @@ impl QuestionPrompt {
         match character {
             '\r' | '\n' => {
                 let (choice, text) = (field.choice, field.text.trim().to_owned());
-                if text.is_empty() && question::text(choice) == TextRequirement::Needed {
+                let takes_empty = field.takes_empty;
+                if text.is_empty()
+                    && !takes_empty
+                    && question::text(choice) == TextRequirement::Needed
+                {
                     "type a text first".clone_into(&mut self.note);
                     return AskAction::Nothing;
                 }
                 self.typing = None;
-                return AskAction::Decide(choice, Some(text).filter(|text| !text.is_empty()));
+                let text = Some(text).filter(|text| takes_empty || !text.is_empty());
+                return AskAction::Decide(choice, text);
             }
             '\x1b' => {
                 self.typing = None;

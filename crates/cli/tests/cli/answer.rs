@@ -95,6 +95,25 @@ fn an_answer_to_what_was_shown_before_is_refused() {
     home.coven(&["approve", &name, "--digest", &digest, "--why", "looks harmless"]).ok();
 }
 
+/// Spec: C1.9.1
+#[test]
+fn a_program_that_waits_for_enter_is_given_it_as_an_empty_answer() {
+    let home = Home::new();
+    home.write("waits.sh", "printf 'Press Enter to accept '; IFS= read -r line; exit 0\n");
+    let config = r#"{"schemaVersion": 1, "command": "bash",
+        "modes": {"interactive": {"baseArgs": ["waits.sh"]}}}"#;
+    home.write("../home/.config/coven/adapters/waits/config.json", config);
+    let name = home.coven(&["new", "waits", "--detach"]).ok().out.trim().to_owned();
+    home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
+    let said = home.coven(&["answer", &name, ""]).ok();
+    assert!(said.out.starts_with("answered: "), "{}", said.out);
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+
+    let name = home.asking("approve ls");
+    let said = home.coven(&["answer", &name, ""]).code(2);
+    assert!(said.err.contains("it does not take an empty answer"), "{}", said.err);
+}
+
 /// A program that asks for a key without hiding what is typed, and says it once more.
 const KEY_PROGRAM: &str = r#"
 printf 'name of the account: '

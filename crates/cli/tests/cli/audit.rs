@@ -1,6 +1,7 @@
 //! `coven audit`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use insta::assert_snapshot;
@@ -74,6 +75,37 @@ fn an_outcome_that_is_missing_or_changed_is_found() {
     fs::remove_file(&outcome).unwrap();
     let said = home.coven(&["audit"]).code(1);
     assert!(said.out.contains("has no outcome on disk"), "{}", said.out);
+}
+
+#[test]
+fn an_exit_on_disk_that_was_changed_is_found() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    home.coven(&["daemon", "stop"]).ok();
+    let id = session(&home).file_name().unwrap().to_owned();
+    let exit = home.path("state/coven/jobs").join(id).join("one/1/exit.json");
+    let mut text: serde_json::Value = serde_json::from_slice(&fs::read(&exit).unwrap()).unwrap();
+    text["status"] = serde_json::json!({"code": 9});
+    fs::write(&exit, text.to_string()).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("and its exit on disk with exit code 9"), "{}", said.out);
+}
+
+#[test]
+fn what_the_seals_of_a_journal_do_not_cover_is_looked_at() {
+    let home = Home::new();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    home.coven(&["daemon", "stop"]).ok();
+    let journal = session(&home).join("journal.jsonl");
+    let text = fs::read(&journal).unwrap();
+    fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("can read or write its journal (mode 666)"), "{}", said.out);
+    fs::set_permissions(&journal, fs::Permissions::from_mode(0o600)).unwrap();
+    home.coven(&["audit"]).ok();
+    fs::write(&journal, [&text, &b"{\"seq\":99,"[..]].concat()).unwrap();
+    let said = home.coven(&["audit"]).code(1);
+    assert!(said.out.contains("10 bytes lie behind the last fact"), "{}", said.out);
 }
 
 #[test]

@@ -19,3 +19,19 @@ fn an_agent_is_ended_with_everything_it_started() {
     assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["status"], "ERROR");
     home.coven(&["stop", &task]).code(1);
 }
+
+#[test]
+fn an_agent_that_was_just_started_is_waited_for() {
+    let home = Home::new();
+    for verb in [&["interrupt"][..], &["send", "--key", "Esc"], &["stop"]] {
+        let name = home.agent("hang");
+        let mut arguments = verb.to_vec();
+        arguments.push(&name);
+        home.coven(&arguments).ok();
+        // Nothing is waited for where no agent will be.
+        home.coven(&["cancel", &name]);
+        home.coven(&["wait", &name, "--timeout", "60s"]);
+        let said = home.coven(&arguments).code(1);
+        assert!(said.err.contains(&name), "{}", said.err);
+    }
+}

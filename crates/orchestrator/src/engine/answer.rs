@@ -112,7 +112,7 @@ fn recorded_action(decision: &InterventionDecision) -> AnswerAction {
     if let Some(handler) = &decision.handler {
         return match handler {
             HandlerName::PressEnter => keys(&["Enter"]),
-            HandlerName::ConfirmYes => AnswerAction::exact("y\n"),
+            HandlerName::ConfirmYes => keys(&["y", "Enter"]),
             HandlerName::Escape => keys(&["Esc"]),
             HandlerName::Choose(number) => keys(&[&number.to_string()]),
             HandlerName::Type(text) => AnswerAction::exact(text),

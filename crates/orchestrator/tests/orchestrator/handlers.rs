@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use coven_model::{InterventionKind, WorkflowStatus};
+use coven_model::event::InterventionDecision;
+use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
 use coven_policy::{AgentAutomation, AgentQuestion, FunctionHandler, TerminalInput};
 use serde_json::{Value, json};
@@ -94,6 +95,29 @@ async fn each_handler_sends_exactly_what_it_says() {
     }
 }
 
+/// A program that reads single keys has its answer with the first of `y` and Enter.
+///
+/// Spec: C0.14.1, C0.14.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_is_submitted_only_while_it_is_asked_for() {
+    let base = Base::new();
+    let keys = r"stty -echo -icanon -icrnl min 1; for i in 1 2; do
+        printf 'Remove file %d? (y/n) ' $i;
+        key=$(dd bs=1 count=1 2>/dev/null | od -An -tx1); printf '%s;' $key >> got.txt;
+        printf '\r\nworking\r\n'; sleep 0.3; done; exit 0";
+    let states = json!({
+        "interaction_handler": {"pattern": "Remove file \\d\\?", "region": "tail:1"},
+        "execution_running": {"pattern": "^working", "region": "tail:1"},
+    });
+    adapter(&base, keys, &states, &["confirmYes"]);
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "79;79;");
+    nothing_left(&id, &view);
+}
+
 /// A program that uses the library answers with a function of its own, which is asked before the
 /// adapter's handlers and may leave a question to them.
 ///
@@ -149,12 +173,15 @@ async fn a_handler_whose_keys_are_not_taken_leaves_the_question_to_a_person() {
     nothing_left(&id, &view);
 }
 
-/// Spec: C1.9.1
+/// It may be waiting for nothing but Enter, and stay unknown afterwards: it has the time again.
+///
+/// Spec: C1.9.1, C0.14.2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     let base = Base::new();
-    let odd = "printf 'Sign in with your browser: http://127.0.0.1/code\\r\\nor paste it here\\r\\n'; \
-               read -r line; exit 0";
+    let odd = "printf 'Sign in with your browser: http://127.0.0.1/code\r\nor paste it here\r\n'; \
+               for i in 1 2; do IFS= read -r line; printf '<%s>' \"$line\" >> got.txt; \
+               echo 'which account'; done; exit 0";
     let states = json!({"interaction_idle": {"pattern": "^never$"}});
     adapter(&base, odd, &states, &[]);
     let orchestrator = open(&base).await;
@@ -164,8 +191,17 @@ async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     assert_eq!(asked.kind, InterventionKind::UnknownState);
     assert!(asked.excerpt.starts_with("Sign in with your browser"), "{}", asked.excerpt);
     assert!(asked.excerpt.ends_with("or paste it here"), "{}", asked.excerpt);
-    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let send =
+        |text: &str| InterventionDecision::new(InterventionChoice::Send, "a test").with_text(text);
+    assert!(orchestrator.answer_and_see(&asked.id, send(""), None).await.unwrap());
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::UnknownState);
+    assert!(asked.excerpt.ends_with("which account"), "{}", asked.excerpt);
+    assert_eq!(orchestrator.unheard_agents(), 0);
+    assert!(orchestrator.answer_and_see(&asked.id, send("mine"), None).await.unwrap());
     let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "<><mine>");
     nothing_left(&id, &view);
 }
 

@@ -151,19 +151,28 @@ async fn a_question_that_is_cut_off_says_how_to_see_all_of_it() {
 /// Spec: C1.9.1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_only_waits_for_enter_is_answered_with_it() {
-    let base = Base::new();
-    let waits = "printf 'All is set.\\n\\nPress Enter to continue '; read -r line; \
-        printf '<%s>' \"$line\" > got.txt";
-    adapter(&base, waits, &json!({"interaction_idle": {"pattern": "^never$"}}), &["pressEnter"]);
-    let (orchestrator, id) = started(&base).await;
-    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let asked = intervention(&mut events).await;
-    assert_eq!(asked.rule.as_deref(), Some("generic:press-key"));
-    let taken = orchestrator.answer_and_see(&asked.id, answer("1"), asked.digest.clone()).await;
-    assert!(taken.unwrap());
-    let view = end(&orchestrator, &id).await;
-    assert_eq!(read(&base.path().join("got.txt")), "<>");
-    nothing_left(&id, &view);
+    for (words, given) in [
+        ("Press Enter to continue", "1"),
+        ("Press Enter to continue", ""),
+        ("Press Enter to accept", ""),
+    ] {
+        let base = Base::new();
+        let waits = format!(
+            "printf 'All is set.\\n\\n{words} '; read -r line; printf '<%s>' \"$line\" > got.txt"
+        );
+        let states = json!({"interaction_idle": {"pattern": "^never$"}});
+        adapter(&base, &waits, &states, &["pressEnter"]);
+        let (orchestrator, id) = started(&base).await;
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        let asked = intervention(&mut events).await;
+        assert_eq!(asked.rule.as_deref(), Some("generic:press-key"));
+        let digest = asked.digest.clone();
+        let taken = orchestrator.answer_and_see(&asked.id, answer(given), digest).await;
+        assert!(taken.unwrap(), "{words} {given}");
+        let view = end(&orchestrator, &id).await;
+        assert_eq!(read(&base.path().join("got.txt")), "<>");
+        nothing_left(&id, &view);
+    }
 }
 
 /// Spec: C1.9.1

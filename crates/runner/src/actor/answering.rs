@@ -8,12 +8,12 @@ use coven_terminal::snapshot::ScreenSnapshot;
 
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
-use super::sending::submit_keys;
+use super::sending::{CursorLine, submit_keys};
 use super::unread::TypedInput;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
-    KeySequence, PendingAnswer, Release, ShownQuestion,
+    KeySequence, PendingAnswer, QuestionSight, Release, ShownQuestion,
 };
 use crate::delivery::{DeliveryError, InputName, Message, answers, line_too_long};
 
@@ -141,10 +141,13 @@ impl RunnerActor {
 
     /// Why no key may be pressed, because those of an answer before may still act.
     fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
+        let (printed, collects_lines) = (self.output.offset(), self.collects_lines());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return None };
+        // What stands in a line was not read, and is deleted before anything else is typed.
+        let is_unread = collects_lines && terminal.keyboard.line.leftover().is_some();
+        terminal.stray.take_if(|_| is_unread);
         let asked = terminal.sniffer.asked_words();
-        let printed = terminal.sniffer.last_printed();
-        let error = terminal.stray.as_ref()?.forbid(asked.as_deref(), printed, now);
+        let error = terminal.stray.as_mut()?.forbid(asked.as_deref(), printed, now);
         if error.is_none() {
             terminal.stray = None;
         }
@@ -215,8 +218,14 @@ impl RunnerActor {
             action => self.keys_of(action, &verdict.evidence.rule).and_then(|keys| {
                 if typed >= keys.len() {
                     Ok(KeySequence::submitted(digest, now))
-                } else if awaits {
+                } else if leftover.is_some()
+                    || verdict.digest.as_ref() == Some(&digest)
+                    || (awaits && keys.stand_in(&CursorLine::of(snapshot).line, typed))
+                {
                     Ok(keys.resumed(name, typed))
+                } else if awaits {
+                    // The next key would be for something that nobody has seen.
+                    Err(AnswerError::Unfinished)
                 } else {
                     Err(AnswerError::Stale)
                 }
@@ -318,10 +327,11 @@ impl RunnerActor {
 
     /// Goes on pressing the keys of an answer.
     pub(super) fn press_keys(&mut self, snapshot: &ScreenSnapshot, now: Duration) {
+        let collects_lines = self.collects_lines();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
         // The next key is for what the screen shows, which may not have lasted long enough to count.
-        if terminal.answer.is_pressing() && !terminal.answer.is_pressed() {
+        if terminal.answer.presses_more() {
             terminal.sniffer.settle_question(now);
         }
         let asked = terminal.sniffer.verdict().digest.clone();
@@ -331,7 +341,11 @@ impl RunnerActor {
         };
         let is_anew = terminal.answer.is_keys() && terminal.is_repainted;
         let mut effects = terminal.answer.select(terminal.sniffer.menu(), now);
-        effects.extend(terminal.answer.feed(snapshot.hash(), shown, now));
+        let CursorLine { row, line, .. } = CursorLine::of(snapshot);
+        let words = terminal.sniffer.asked_words();
+        let asked_row = terminal.sniffer.asked_row();
+        let sight = QuestionSight { words, asked_row, row, line, collects_lines };
+        effects.extend(terminal.answer.feed(snapshot.hash(), shown, &sight, now));
         let mut pressed = 0;
         for effect in effects {
             match effect {
@@ -341,8 +355,9 @@ impl RunnerActor {
                 }
                 AnswerEffect::Note(note) => drop(self.pane.mark(&note)),
                 AnswerEffect::Press(key) => {
+                    let printed = self.output.offset();
                     if let AgentReader::Terminal(terminal) = &mut self.reader {
-                        terminal.pressed = now;
+                        terminal.pressed_at = printed;
                         terminal.is_repainted = false;
                     }
                     let bytes = key.encode(modes);

@@ -114,8 +114,10 @@ impl RunnerActor {
         if terminal.prompt != PromptAge::Starting {
             return None;
         }
-        let shown = terminal.screen.snapshot().text();
-        outcome::last_words(&self.redactor.clean(&shown))
+        // A word that the terminal has wrapped is one word.
+        let snapshot = terminal.screen.snapshot();
+        let shown: Vec<_> = snapshot.lines().map(|line| line.text).collect();
+        outcome::last_words(&self.redactor.clean(&shown.join("\n")))
     }
 
     /// Publishes how the process ended, and with it the task.

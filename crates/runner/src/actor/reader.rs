@@ -50,8 +50,8 @@ pub(crate) struct TerminalReader {
     pub(super) answer: PendingAnswer<AnswerReply>,
     /// What was asked when a text was last submitted.
     pub(super) submitted_to: Option<ContentDigest>,
-    /// When the last key of an answer was pressed.
-    pub(super) pressed: Duration,
+    /// Up to where the agent had printed when the last key of an answer was pressed.
+    pub(super) pressed_at: u64,
     /// Whether the line that asks was painted once more since then.
     pub(super) is_repainted: bool,
     /// Keys of an answer that may still act.
@@ -206,6 +206,7 @@ impl AgentReader {
         terminal.prompt = PromptAge::Used;
         terminal.keyboard.was_used = true;
         terminal.keyboard.line = past.line;
+        terminal.stray = past.stray.map(StrayKeys::found);
         // What it was doing is noted already; this process has not looked yet.
         terminal.history.is_noted = true;
         if past.worked {
@@ -267,7 +268,7 @@ impl TerminalReader {
             question: None,
             deliveries,
             submitted_to: None,
-            pressed: Duration::ZERO,
+            pressed_at: 0,
             is_repainted: false,
             stray: None,
             answer: PendingAnswer::None,

@@ -201,16 +201,16 @@ pub(super) fn submit_keys(names: &[String]) -> Vec<KeyPress> {
 }
 
 /// What stands where the cursor is.
-struct CursorLine {
+pub(super) struct CursorLine {
     /// The row in which its line begins, counted from the first that was ever shown.
-    row: u64,
-    line: String,
+    pub(super) row: u64,
+    pub(super) line: String,
     /// The line together with the one above it.
     prompt: String,
 }
 
 impl CursorLine {
-    fn of(snapshot: &ScreenSnapshot) -> Self {
+    pub(super) fn of(snapshot: &ScreenSnapshot) -> Self {
         let row = usize::from(snapshot.cursor().row);
         let lines: Vec<_> = snapshot.lines().collect();
         let at = lines.iter().position(|line| line.rows.contains(&row)).unwrap_or(0);

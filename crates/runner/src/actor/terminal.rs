@@ -18,7 +18,7 @@ use super::reader::{
 };
 use super::{LineTypist, RunnerActor};
 use crate::agent::AgentView;
-use crate::delivery::DeliveryError;
+use crate::delivery::{DeliveryError, DeliveryProof};
 use crate::event::{RunnerEvent, ScreenQuestion, ShownState};
 
 /// How long the screen must rest before it is saved.
@@ -40,7 +40,8 @@ impl RunnerActor {
     pub(super) fn request(&mut self, request: Request) {
         match request {
             Request::Send { message, reply } => {
-                if message.text.trim().is_empty() {
+                // Nothing but Enter is sent only where nothing has to be seen of it.
+                if message.text.trim().is_empty() && message.proof != DeliveryProof::None {
                     reply.end(Err(DeliveryError::Empty));
                 } else if self.has_channel() {
                     self.tell_agent(message, reply);
@@ -244,22 +245,27 @@ impl RunnerActor {
     /// Looks at the screen if it is time to, and does what follows from it.
     pub(super) fn look(&mut self) {
         self.end_repaint();
-        // What is about to be submitted answers what is asked at that moment.
-        if matches!(&self.reader, AgentReader::Terminal(terminal) if terminal.deliveries.is_typing())
-        {
+        // What is about to be pressed answers what is asked at that moment.
+        let presses = |terminal: &TerminalReader| {
+            terminal.deliveries.is_typing() || terminal.answer.presses_more()
+        };
+        if matches!(&self.reader, AgentReader::Terminal(terminal) if presses(terminal)) {
             self.drain();
         }
         let now = self.now();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let due = terminal.pace.next_read(terminal.screen.modes().synchronized);
+        let is_held = terminal.screen.modes().synchronized;
+        let due = terminal.pace.next_read(is_held);
+        let is_half_painted = is_held && due.is_some_and(|due| due > now);
         let mut snapshot = None;
-        if due.is_some_and(|due| due <= now) {
+        if due.is_some_and(|due| due <= now || (terminal.answer.presses_more() && !is_held)) {
             snapshot = Some(terminal.look(now));
         }
         terminal.sniffer.tick(now);
         let is_unexplained = terminal.sniffer.take_unexplained(now);
         let is_woken = terminal.take_wakes(now);
-        let is_pressed = terminal.answer.is_pressing() && (is_woken || snapshot.is_some());
+        let is_pressed =
+            terminal.answer.is_pressing() && !is_half_painted && (is_woken || snapshot.is_some());
         if is_pressed || !terminal.deliveries.is_empty() {
             let snapshot = snapshot.unwrap_or_else(|| terminal.screen.snapshot());
             self.report();

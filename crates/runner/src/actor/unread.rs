@@ -187,7 +187,7 @@ impl RunnerActor {
                     && result.as_ref().is_err_and(AnswerError::was_pressed)
                 {
                     let asked = terminal.sniffer.asked_words();
-                    terminal.stray = Some(StrayKeys::new(asked, terminal.pressed, now));
+                    terminal.stray = Some(StrayKeys::new(asked, terminal.pressed_at, now));
                 }
                 self.forget_answered();
                 reply.end(result);

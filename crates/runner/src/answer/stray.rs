@@ -11,29 +11,38 @@ const STRAY_KEY_TIME: Duration = Duration::from_secs(30);
 /// Keys of an answer that were read and have had no effect that could be seen.
 #[derive(Debug)]
 pub(crate) struct StrayKeys {
-    /// What was asked then.
-    asked: Option<Vec<String>>,
-    pressed: Duration,
+    /// What was asked then. Nothing if the keys were pressed by another process: what is asked when
+    /// this one first looks, as long as nothing was printed, is what was asked then.
+    asked: Option<Option<Vec<String>>>,
+    /// Up to where the agent had printed when the last of them was pressed.
+    offset: u64,
     until: Duration,
 }
 
 impl StrayKeys {
-    /// The last of them was pressed at a time, and this is asked now.
-    pub(crate) fn new(asked: Option<Vec<String>>, pressed: Duration, now: Duration) -> Self {
-        Self { asked, pressed, until: now + STRAY_KEY_TIME }
+    /// The last of them was pressed when the agent had printed so much, and this is asked now.
+    pub(crate) fn new(asked: Option<Vec<String>>, offset: u64, now: Duration) -> Self {
+        Self { asked: Some(asked), offset, until: now + STRAY_KEY_TIME }
     }
 
-    /// Why no other key is pressed now, while the same is asked as then and nothing was printed since
-    /// they were pressed.
+    /// Another process has pressed them when the agent had printed so much. How long ago that was is
+    /// not known.
+    pub(crate) fn found(offset: u64) -> Self {
+        Self { asked: None, offset, until: STRAY_KEY_TIME }
+    }
+
+    /// Why no other key is pressed now, while the same is asked as then and the agent, which has
+    /// printed so much, has printed nothing since.
     pub(crate) fn forbid(
-        &self,
+        &mut self,
         asked: Option<&[String]>,
-        printed: Duration,
+        printed: u64,
         now: Duration,
     ) -> Option<AnswerError> {
         let left = self.until.checked_sub(now).filter(|left| !left.is_zero())?;
         let after_seconds = left.as_secs() + 1;
-        let has_reacted = printed > self.pressed || self.asked.as_deref() != asked;
+        let then = self.asked.get_or_insert_with(|| asked.map(<[String]>::to_vec));
+        let has_reacted = printed > self.offset || then.as_deref() != asked;
         (!has_reacted).then_some(AnswerError::MayStillAct { after_seconds })
     }
 }

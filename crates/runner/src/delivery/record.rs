@@ -46,6 +46,11 @@ pub(crate) fn is_typing(note: &str) -> bool {
     NextPiece::read(note).is_some()
 }
 
+/// Whether a note says that a piece of an answer is typed next.
+pub(crate) fn is_answer_key(note: &str) -> bool {
+    note.starts_with(ANSWERS)
+}
+
 /// Whether a note says that a message is submitted next.
 pub(crate) fn is_submit(note: &str) -> bool {
     note.starts_with(SUBMITS)

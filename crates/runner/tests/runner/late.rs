@@ -1,8 +1,9 @@
 //! Keys that are read at once and act late: behind a slow link, or in a program that is busy.
 
 use coven_model::{AgentState, InterventionChoice};
-use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, RunnerEvent};
+use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, GivenAnswer, RunnerEvent};
 
+use crate::held::adopted;
 use crate::support::{Home, printed, question, scripted, state, wait};
 
 const RULES: &str = r#"
@@ -41,6 +42,33 @@ async fn while_a_key_that_was_read_may_still_act_no_other_is_pressed() {
     std::fs::write(&go, "").unwrap();
     printed(&mut events, "got <n>").await;
     printed(&mut events, "then <>").await;
+    runner.stop().await.unwrap();
+}
+
+/// What it asks since then another process has seen as little as the one that pressed the key.
+///
+/// Spec: C0.14.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_may_still_act_is_known_to_the_next_process() {
+    let home = Home::new();
+    let script = "stty raw -echo; printf 'May I? '; IFS= read -rsN1 key; exec sleep 100";
+    let (adapter, place) = (scripted(&home, RULES, script), home.held());
+    let task = AgentTask::interactive(format!("stray-{}", std::process::id()), None);
+    let runner = AgentRunner::start(adapter.clone(), task.clone(), &place).unwrap();
+    let mut events = runner.subscribe();
+    let digest = question(&mut events).await.digest;
+    let give = |digest, name: &str, choice| {
+        let (action, name) = (AnswerAction::Choose(choice), Some(name.to_owned()));
+        GivenAnswer { digest, action, name, typed: 0 }
+    };
+    let refused = runner.give(give(digest, "s/1", InterventionChoice::Deny)).await;
+    assert_eq!(refused, Err(AnswerError::StillAsked));
+    runner.detach().await;
+    let runner = adopted(&place, task, adapter);
+    let mut events = runner.subscribe();
+    let digest = question(&mut events).await.digest;
+    let refused = runner.give(give(digest, "s/2", InterventionChoice::Approve)).await;
+    assert!(matches!(refused, Err(AnswerError::MayStillAct { .. })), "{refused:?}");
     runner.stop().await.unwrap();
 }
 

@@ -6,6 +6,7 @@ mod agent;
 mod failing;
 mod headless;
 mod held;
+mod keys;
 mod late;
 mod lines;
 mod manners;

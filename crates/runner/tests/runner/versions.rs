@@ -8,7 +8,7 @@ use coven_adapters::{AgentAdapter, Options, default_registry};
 use coven_model::{AgentState, PermissionLevel, ProcessEnding};
 use coven_runner::{AgentRunner, AgentTask, TaskPlace};
 
-use super::support::{DEADLINE, Home, state};
+use super::support::{DEADLINE, Home, scripted, state};
 
 /// A program that says a version, knows one name of the mode in which it asks, and shows the prompt
 /// of the real one.
@@ -80,4 +80,19 @@ async fn a_program_that_fails_at_its_start_is_quoted() {
         "it ended at its start with exit code 1: error: option '--permission-mode <mode>' argument \
          is invalid. Allowed choices are nothing-we-know."
     );
+}
+
+/// Blanks stand in the reason where they stand in the message, wherever the terminal wraps it.
+#[tokio::test]
+async fn the_reason_of_a_failed_start_has_the_words_of_the_program() {
+    let words = "error: the configuration file names a model that does not exist";
+    for begin in 0..12 {
+        let home = Home::new();
+        let said = format!("{}{words}", "-".repeat(begin * 5) + " ");
+        let adapter = scripted(&home, r#""states": {}"#, &format!("echo '{said}'; exit 3"));
+        let task = AgentTask::interactive(format!("words-{}", home.path().display()), None);
+        let runner = AgentRunner::start(adapter, task, &home.local()).unwrap();
+        let outcome = tokio::time::timeout(DEADLINE, runner.done()).await.unwrap().unwrap();
+        assert!(outcome.reason.ends_with(&format!(": {}", said.trim())), "{}", outcome.reason);
+    }
 }

@@ -1,7 +1,8 @@
 //! Reading a journal from any fact on, while it grows.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,6 +177,25 @@ impl JournalReader {
         seq: u64,
     ) -> Result<Vec<JournalRecord<T>>, ReadError> {
         self.read_from(seq)?.collect()
+    }
+
+    /// How many bytes lie behind the last line that was read whole. A writer that is at work, or was
+    /// cut off, leaves such.
+    pub fn trailing(&self) -> Result<u64, ReadError> {
+        match &self.source {
+            ReaderSource::Shared(_) => Ok(0),
+            ReaderSource::Apart(apart) => {
+                Ok(length(&apart.file, &self.path)?.saturating_sub(apart.seen))
+            }
+        }
+    }
+
+    /// The file that is read, as it stands on the disk.
+    pub fn metadata(&self) -> io::Result<Option<Metadata>> {
+        match &self.source {
+            ReaderSource::Shared(_) => Ok(None),
+            ReaderSource::Apart(apart) => apart.file.metadata().map(Some),
+        }
     }
 
     fn decode<T: DeserializeOwned>(

@@ -6,7 +6,7 @@
 use coven_model::event::{InterventionDecision, StoppingEnd};
 use coven_model::{
     ContentDigest, EntryError, InterventionChoice, InterventionId, TaskId, TaskStatus,
-    WorkflowStatus, is_generic_rule,
+    WorkflowStatus,
 };
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
@@ -164,10 +164,7 @@ impl WorkflowRun {
         }
         let needs =
             matches!(decision.choice, InterventionChoice::Answer | InterventionChoice::Send);
-        // A program that reads lines takes an empty one: it stands for what the program proposes.
-        let takes_empty = decision.choice == InterventionChoice::Answer
-            && pending.intervention.entries.is_empty()
-            && pending.intervention.rule.as_deref().is_some_and(is_generic_rule);
+        let takes_empty = pending.intervention.takes_empty(decision.choice);
         let is_given = |text: &String| takes_empty || !text.is_empty();
         let has_text = decision.secret || decision.text.as_ref().is_some_and(is_given);
         if needs && decision.handler.is_none() && decision.entry.is_none() && !has_text {

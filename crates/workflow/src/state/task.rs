@@ -349,9 +349,9 @@ impl LiveJob {
             matches!(asked.answer, AnswerPhase::Open | AnswerPhase::Decided(_))
         };
         let is_asked = self.asked.iter().any(is_under_way);
-        // The end of a turn is no answer to a question.
-        let is_turn = state != AgentState::Awaiting && self.open().next().is_some();
-        self.stop.is_some() || is_asked || is_turn
+        // The end of a turn is no answer to a question, and no message is.
+        let is_told = self.typing.is_some() || self.open().next().is_some();
+        self.stop.is_some() || is_asked || (state != AgentState::Awaiting && is_told)
     }
 
     /// Puts a text behind all that are on their way.
