@@ -10,10 +10,10 @@ use coven_model::MenuEntry;
 use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::menu::{MenuProof, is_edge};
+use super::menu::{MenuProof, buttons, is_edge, lit_words};
 use super::own_lines::OwnLines;
 use super::rule::{LinePlace, QUESTION_LINES};
-use super::{LineView, ScreenMenu};
+use super::{LineView, MenuLayout, ScreenMenu};
 use crate::sniffer::AskedLine;
 
 /// How many lines may stand below what is asked. What stands higher is over.
@@ -45,7 +45,7 @@ static YES_OR_NO: LazyLock<Regex> = LazyLock::new(|| {
 
 static BUTTONS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)(?:\[ ?|< ?|\( ?)(?:yes|no|ok|cancel|allow|deny|accept|reject|continue|quit|approve|confirm|abort|skip)[^\])>\n]{0,20}(?: ?\]| ?>| ?\))(?:\s+(?:\[ ?|< ?|\( ?)\p{L}[^\])>\n]{0,20}(?: ?\]| ?>| ?\)))+",
+        r"(?i)(?:\[ {0,4}|< {0,4}|\( {0,4})(?:yes|no|ok|cancel|allow|deny|accept|reject|continue|quit|approve|confirm|abort|skip)[^\])>\n]{0,20}[\])>](?:\s+(?:[>❯›▶▸►→»]\s*)?[\[<(] {0,4}\p{L}[^\])>\n]{0,20}[\])>])+",
     )
 });
 
@@ -62,6 +62,8 @@ static PRESS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 const MENU: &str = "generic:menu";
+
+const BUTTONS_RULE: &str = "generic:buttons";
 
 /// Where Enter does nothing but go on.
 static GOES_ON: LazyLock<Regex> =
@@ -115,7 +117,8 @@ impl GenericHit {
         };
         menu(view, end)
             .or_else(|| yes_or_no(view))
-            .or_else(|| Self::line(view, "generic:buttons", &BUTTONS, low.clone()))
+            .or_else(|| Self::line(view, BUTTONS_RULE, &BUTTONS, low.clone()))
+            .or_else(|| words_beside(view, low.clone()))
             .or_else(|| Self::line(view, "generic:waits", &WAITS, low.clone()))
             .or_else(|| Self::line(view, "generic:press-key", &PRESS, waits).map(Self::with_enter))
     }
@@ -134,7 +137,10 @@ impl GenericHit {
         mut lines: Range<usize>,
     ) -> Option<Self> {
         let line = lines.rfind(|&line| pattern.is_match(view.line(line)))?;
-        Some(Self::new(view, rule, line, None))
+        // No key moves between buttons where the terminal collects a line.
+        let is_buttons = rule == BUTTONS_RULE && !view.collects_line();
+        let menu = is_buttons.then(|| buttons(view, line)).flatten();
+        Some(Self::new(view, rule, line, menu))
     }
 
     pub(super) fn new(
@@ -144,8 +150,8 @@ impl GenericHit {
         menu: Option<ScreenMenu>,
     ) -> Self {
         let own = match &menu {
-            Some(menu) => OwnLines::of_menu(view, &menu.lines),
-            None => OwnLines::around(view, line),
+            Some(menu) if menu.layout == MenuLayout::Rows => OwnLines::of_menu(view, &menu.lines),
+            _ => OwnLines::around(view, line),
         };
         Self::with_own_lines(view, rule, line, menu, &own)
     }
@@ -195,6 +201,15 @@ fn menu(view: &LineView<'_>, end: usize) -> Option<GenericHit> {
     let own = OwnLines::of_menu(view, &menu.lines);
     is_typed_below(view, menu.lines.end)
         .then(|| GenericHit::with_own_lines(view, MENU, first, None, &own))
+}
+
+/// Words side by side of which one is lit, below a line that asks or with the keys named below.
+fn words_beside(view: &LineView<'_>, lines: Range<usize>) -> Option<GenericHit> {
+    if view.collects_line() {
+        return None;
+    }
+    let offered = |line: usize| lit_words(view, line).filter(|_| is_asked_at(view, line..line + 1));
+    lines.rev().find_map(|line| Some(GenericHit::new(view, MENU, line, Some(offered(line)?))))
 }
 
 /// Whether the cursor is in the first line with words from this one on.

@@ -4,6 +4,7 @@
 //! entry has a mark before it, or looks different from all others. Where one entry has the mark of
 //! the cursor and another that of what is chosen, the cursor counts: that is where Enter is pressed.
 
+mod buttons;
 mod lit;
 mod row;
 
@@ -15,6 +16,7 @@ use regex::Regex;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::LineView;
+pub(super) use buttons::{buttons, lit_words};
 use row::EntryRow;
 pub(super) use row::is_edge;
 

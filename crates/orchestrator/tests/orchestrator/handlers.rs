@@ -173,15 +173,17 @@ async fn a_handler_whose_keys_are_not_taken_leaves_the_question_to_a_person() {
     nothing_left(&id, &view);
 }
 
-/// It may be waiting for nothing but Enter, and stay unknown afterwards: it has the time again.
+/// A clock above its prompt changes nothing about that. It may be waiting for nothing but Enter, and
+/// stay unknown afterwards: it has the time again.
 ///
 /// Spec: C1.9.1, C0.14.2
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     let base = Base::new();
-    let odd = "printf 'Sign in with your browser: http://127.0.0.1/code\r\nor paste it here\r\n'; \
-               for i in 1 2; do IFS= read -r line; printf '<%s>' \"$line\" >> got.txt; \
-               echo 'which account'; done; exit 0";
+    let odd = r#"printf '\nSign in with your browser: http://127.0.0.1/code\r\nor paste it here\r\n'
+        while sleep 0.2; do printf '\0337\033[1;1H\033[2Kup for %s s\0338' $SECONDS; done & clock=$!
+        for i in 1 2; do IFS= read -r line; printf '<%s>' "$line" >> got.txt
+        echo 'which account'; done; kill $clock; exit 0"#;
     let states = json!({"interaction_idle": {"pattern": "^never$"}});
     adapter(&base, odd, &states, &[]);
     let orchestrator = open(&base).await;
@@ -189,7 +191,7 @@ async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::UnknownState);
-    assert!(asked.excerpt.starts_with("Sign in with your browser"), "{}", asked.excerpt);
+    assert!(asked.excerpt.contains("\nSign in with your browser"), "{}", asked.excerpt);
     assert!(asked.excerpt.ends_with("or paste it here"), "{}", asked.excerpt);
     let send =
         |text: &str| InterventionDecision::new(InterventionChoice::Send, "a test").with_text(text);

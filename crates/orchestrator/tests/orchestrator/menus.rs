@@ -175,6 +175,44 @@ async fn a_program_that_only_waits_for_enter_is_answered_with_it() {
     }
 }
 
+/// Shows two buttons, of which one is lit.
+const BUTTONS: &str = r#"stty -echo -icanon -icrnl min 1; items=(Yes No); n=0
+    draw() { printf '\033[2J\033[HTrust this folder?\r\n\r\n'; for i in 0 1; do
+        if [ $i = $n ]; then printf '  \033[7m'; else printf '  '; fi
+        printf '[ %s ]\033[0m' "${items[$i]}"; done; }
+    draw
+    while true; do key=$(dd bs=8 count=1 2>/dev/null | od -An -tx1 | tr -d ' '); printf '%s;' "$key" >> keys.txt
+        case "$key" in
+            0d) printf '%s' "${items[$n]}" > got.txt; printf '\033[2J\033[Hthanks\r\n'; exit 0;;
+            MOVES) n=$((1 - n)); draw;;
+        esac
+    done"#;
+
+/// Between some only Tab moves.
+///
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn buttons_of_which_one_is_lit_are_answered_with_one_of_them() {
+    for (moves, keys) in [("1b5b43|1b4f43", "1b5b43;0d;"), ("09", "1b5b43;09;0d;")] {
+        let base = Base::new();
+        let program = BUTTONS.replace("MOVES", moves);
+        adapter(&base, &program, &json!({"interaction_idle": {"pattern": "^never$"}}), &[]);
+        let (orchestrator, id) = started(&base).await;
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        let asked = intervention(&mut events).await;
+        assert_eq!(asked.rule.as_deref(), Some("generic:buttons"));
+        let labels: Vec<_> = asked.entries.iter().map(|entry| &*entry.label).collect();
+        assert_eq!(labels, ["Yes", "No"]);
+        let taken =
+            orchestrator.answer_and_see(&asked.id, answer("No"), asked.digest.clone()).await;
+        assert!(taken.unwrap());
+        let view = end(&orchestrator, &id).await;
+        assert_eq!(read(&base.path().join("got.txt")), "No");
+        assert_eq!(read(&base.path().join("keys.txt")), keys);
+        nothing_left(&id, &view);
+    }
+}
+
 /// Spec: C1.9.1
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_password_that_no_rule_knows_reaches_the_program_and_no_record() {

@@ -33,6 +33,13 @@ const KEY_INTERVAL: Duration = Duration::from_millis(80);
 /// How long a person's keys wait for a message to be submitted.
 const MAX_KEY_HOLD: Duration = Duration::from_secs(2);
 
+/// The rule that sees buttons in any program.
+const BUTTONS_RULE: &str = "generic:buttons";
+
+/// What is told about buttons that offer no entries.
+const UNSEEN_BUTTON: &str = "It does not show which of its buttons Enter would press, so none can be \
+    chosen from here: attach to it, or answer with the text that you would type there.";
+
 /// The byte of Ctrl+C, which waits for nothing.
 const CTRL_C: u8 = 3;
 
@@ -410,6 +417,9 @@ impl RunnerActor {
             let told =
                 || format!("Attach to it and press {} to see all of it.", shows_all.join(" "));
             help.get_or_insert_with(told);
+        }
+        if rule == BUTTONS_RULE && action.entries.is_empty() {
+            help.get_or_insert_with(|| UNSEEN_BUTTON.to_owned());
         }
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.

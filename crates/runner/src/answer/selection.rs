@@ -23,6 +23,8 @@ pub(crate) struct EntrySelection {
     /// What was selected when the last key was pressed, and when that was.
     moved: Option<(usize, Duration)>,
     moves: usize,
+    /// Whether the arrow keys move nothing and Tab does instead, as between buttons.
+    uses_tab: bool,
     /// Since when the menu of the question is not to be seen.
     hidden: Option<Duration>,
     /// Why it is not selected, while the mark is brought back to where it was.
@@ -69,6 +71,7 @@ impl EntrySelection {
             text_keys,
             moved: None,
             moves: 0,
+            uses_tab: false,
             hidden: None,
             given_up: None,
             moves_back: 0,
@@ -118,7 +121,10 @@ impl EntrySelection {
             if now < due {
                 return SelectionStep::Wait(due);
             }
-            return self.give_up(self.not_selected(), Some(menu), now);
+            if self.uses_tab || menu.layout == MenuLayout::Rows {
+                return self.give_up(self.not_selected(), Some(menu), now);
+            }
+            self.uses_tab = true;
         }
         // A menu that goes round and round is not followed for ever.
         if self.moves > 2 * menu.entries.len() {
@@ -126,7 +132,7 @@ impl EntrySelection {
         }
         self.moves += 1;
         self.moved = Some((menu.selected, now));
-        SelectionStep::Press(key_towards(menu, target))
+        SelectionStep::Press(self.key_towards(menu, target))
     }
 
     /// Where the entry stands now: the one by its id, as long as that and the question above the
@@ -181,23 +187,24 @@ impl EntrySelection {
                 _ if self.moves_back < self.moves => {
                     self.moves_back += 1;
                     self.moved = Some((menu.selected, now));
-                    return SelectionStep::Press(key_towards(menu, selected));
+                    return SelectionStep::Press(self.key_towards(menu, selected));
                 }
                 _ => {}
             }
         }
         SelectionStep::Failed(self.given_up.clone().unwrap_or_else(|| self.not_selected()))
     }
-}
 
-/// The key that moves the mark of a menu towards an entry.
-fn key_towards(menu: &ScreenMenu, target: usize) -> KeyPress {
-    plain(match (menu.layout, target > menu.selected) {
-        (MenuLayout::Rows, true) => KeyCode::Down,
-        (MenuLayout::Rows, false) => KeyCode::Up,
-        (MenuLayout::Columns, true) => KeyCode::Right,
-        (MenuLayout::Columns, false) => KeyCode::Left,
-    })
+    /// The key that moves the mark of a menu towards an entry.
+    fn key_towards(&self, menu: &ScreenMenu, target: usize) -> KeyPress {
+        plain(match (menu.layout, target > menu.selected) {
+            (MenuLayout::Rows, true) => KeyCode::Down,
+            (MenuLayout::Rows, false) => KeyCode::Up,
+            (MenuLayout::Columns, _) if self.uses_tab => KeyCode::Tab,
+            (MenuLayout::Columns, true) => KeyCode::Right,
+            (MenuLayout::Columns, false) => KeyCode::Left,
+        })
+    }
 }
 
 fn has_same_words(before: &str, now: &str) -> bool {
@@ -312,6 +319,25 @@ mod tests {
         way.feed(Some(&other), s(1));
         way.feed(Some(&other), due);
         assert_eq!(way.feed(Some(&other), due + KEY_TIMEOUT), changed);
+    }
+
+    #[test]
+    fn between_buttons_that_no_arrow_moves_tab_does() {
+        let buttons = |selected: usize| ScreenMenu {
+            layout: MenuLayout::Columns,
+            ..menu(&["Yes", "No"], selected)
+        };
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&buttons(0)), s(0)), press("Right"));
+        assert_eq!(way.feed(Some(&buttons(0)), s(1)), SelectionStep::Wait(KEY_TIMEOUT));
+        assert_eq!(way.feed(Some(&buttons(0)), KEY_TIMEOUT), press("Tab"));
+        let enter = SelectionStep::Selected(vec!["Enter".parse().unwrap()], None);
+        assert_eq!(way.feed(Some(&buttons(1)), s(4)), enter);
+        // Where neither does, Enter is not pressed.
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        way.feed(Some(&buttons(0)), s(0));
+        way.feed(Some(&buttons(0)), KEY_TIMEOUT);
+        assert_eq!(way.feed(Some(&buttons(0)), KEY_TIMEOUT * 2), failed("2", true));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use coven_terminal::snapshot::is_frame;
 use unicode_width::UnicodeWidthStr as _;
 
 /// What programs put before the entry that Enter takes.
-const CURSOR_MARKS: [char; 9] = ['❯', '›', '▶', '▸', '►', '➤', '→', '»', '>'];
+pub(super) const CURSOR_MARKS: [char; 9] = ['❯', '›', '▶', '▸', '►', '➤', '→', '»', '>'];
 
 /// What programs put before the entry that is chosen. Where nothing else marks an entry, Enter takes
 /// that one.

@@ -275,6 +275,61 @@ fn an_answer_is_bound_to_the_entry_that_is_lit() {
 
 /// Spec: AD.2.1
 #[test]
+fn entries_side_by_side_are_read_where_one_shows_that_it_is_selected() {
+    let lit = "\x1b[7m";
+    for (screen, labels, selected) in [
+        (format!("Trust this folder?\n\n  {lit}[ Yes ]\x1b[0m  [ No ]\n"), vec!["Yes", "No"], 0),
+        (format!("Trust this folder?\n\n  [ Yes ]  [ {lit}No\x1b[0m ]\n"), vec!["Yes", "No"], 1),
+        ("Trust it?\n  [ Yes ]  > [ No ]  [ Cancel ]\n".to_owned(), vec!["Yes", "No", "Cancel"], 1),
+        // With the cursor at the selected one, and in the colours of a dialog.
+        ("Trust it?\n  < Yes >  < No >\x1b[2;5H".to_owned(), vec!["Yes", "No"], 0),
+        (
+            "\x1b[?25l\x1b[47;30m Trust it?          \n  <Yes>    \x1b[44m<No>\x1b[47m  \x1b[0m"
+                .to_owned(),
+            vec!["Yes", "No"],
+            1,
+        ),
+        (format!("Go on?\n\n   Yes   {lit} No \x1b[0m   Always\n"), vec!["Yes", "No", "Always"], 1),
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, &screen);
+        assert_eq!(sniffer.verdict().state, AgentState::Awaiting, "{screen}");
+        let rule = &sniffer.verdict().evidence.rule;
+        assert_eq!(menu(&sniffer), Some((labels, selected)), "{rule} {screen}");
+        assert_eq!(sniffer.menu().unwrap().layout, crate::MenuLayout::Columns, "{screen}");
+    }
+    // Which of them Enter would take is not to be seen, or they are something else.
+    for screen in [
+        "Trust this folder?\n  [ Yes ]  [ No ]\n",
+        "NAME   STATUS   AGE\n\x1b[7mNAME\x1b[0m   ready   3d\n",
+        "Which files?\n\x1b[1mREADME\x1b[0m  LICENSE\n",
+    ] {
+        assert_eq!(menu(&shown(NOTHING_KNOWN, screen)), None, "{screen}");
+    }
+}
+
+#[test]
+fn an_answer_to_buttons_is_bound_to_all_that_stands_above_them() {
+    let digest = |what: &str| {
+        let screen = format!("Delete {what}?\nThis cannot be undone.\n  [ Yes ]  > [ No ]\n");
+        shown(NOTHING_KNOWN, &screen).verdict().digest.clone().unwrap()
+    };
+    assert_ne!(digest("notes.txt"), digest("everything"));
+}
+
+/// Spec: AD.2.1
+#[test]
+fn a_menu_that_was_printed_above_the_cursor_is_read_by_its_light() {
+    for selected in 0..3 {
+        let screen = lit("Colours\n\n", selected, "\x1b[7m", "");
+        let entries = vec!["Red", "Green", "Blue"];
+        assert_eq!(menu(&shown(NOTHING_KNOWN, &screen)), Some((entries, selected)), "{screen}");
+    }
+    let screen = lit("Colours\n\n", 1, "\x1b[7m", "");
+    assert_eq!(menu(&shown(NOTHING_KNOWN, &format!("{screen}$ "))), None, "it is over");
+}
+
+/// Spec: AD.2.1
+#[test]
 fn of_marks_that_disagree_the_one_at_the_cursor_counts() {
     for (screen, selected) in [
         ("Pick:\n (•) Red\n ( ) Green\n ( ) Blue\n", 0),
