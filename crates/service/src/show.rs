@@ -106,6 +106,7 @@ pub(crate) async fn shown(
         item.queued = snapshot.queued_tasks() as u32;
         item.kept = !view.kept.is_empty();
         item.waits_for_disk = list::waits_for_disk(sessions, id);
+        item.doing = list::doing(&snapshot);
         item.sharing = shared_folders(sessions).remove(id);
     }
     // A foreign session does not run here, so it asks nothing.
@@ -125,6 +126,7 @@ pub(crate) async fn shown(
         session: view.clone(),
         plan: plan.clone(),
         interventions,
+        auto: snapshot.auto(),
         left_by_auto,
     })
 }
@@ -150,6 +152,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
                 turn_open,
                 live: task.as_ref().is_some_and(TaskSnapshot::is_live),
                 queued: task.as_ref().is_some_and(|task| task.queued),
+                doing: task.as_ref().and_then(|task| task.doing.clone()),
                 since: verdict.as_ref().map(|(_, since)| *since),
                 verdict: verdict.map(|(verdict, _)| verdict),
                 started_at: lane.started_at,
