@@ -9,6 +9,7 @@ use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::state::{StepRun, TaskPhase};
 use serde_json::Value;
 
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::find::FoundSession;
 use crate::service::Service;
@@ -21,13 +22,13 @@ impl Service {
     /// Everything about a session. Of a session in memory this reads its snapshot alone.
     pub async fn show(&self, text: &str) -> Result<WorkflowDetails, ServiceError> {
         let found = self.find(text).await?;
-        shown(&found.sessions, &found.id).await
+        shown(self.context(), &found.sessions, &found.id).await
     }
 
     /// What the steps of a session gave. Large values are whole, as no view has them.
     pub async fn outputs(&self, text: &str) -> Result<SessionOutputs, ServiceError> {
         let FoundSession { sessions, id, .. } = self.find(text).await?;
-        let snapshot = sessions.snapshot(&id).await?;
+        let snapshot = self.context().past_snapshots.snapshot(&sessions, &id).await?;
         let run = snapshot.state().run().ok_or_else(|| ServiceError::SessionGone(id.clone()))?;
         let errors: BTreeMap<&str, &str> = run.errors().collect();
         let step_result = |(step, seen): (&PlanStep, &StepRun)| StepResult {
@@ -88,12 +89,13 @@ fn stage_result(id: &TaskId, seen: &StepRun) -> StepResult {
 
 /// The same of a session that was found.
 pub(crate) async fn shown(
+    context: &ServiceContext,
     sessions: &Sessions,
     id: &SessionId,
 ) -> Result<WorkflowDetails, ServiceError> {
     let gone = || ServiceError::SessionGone(id.clone());
     let entry = sessions.entry(id).ok_or_else(gone)?;
-    let snapshot = sessions.snapshot(id).await?;
+    let snapshot = context.past_snapshots.snapshot(sessions, id).await?;
     let (Some(view), Some(plan)) = (snapshot.view(), snapshot.plan()) else { return Err(gone()) };
     let mut item = list::item(&entry, 0);
     item.status = view.status;
