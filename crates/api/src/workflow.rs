@@ -225,6 +225,10 @@ pub struct WorkflowItem {
     /// its disk takes it, and what was asked of it meanwhile happens then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for_disk: Option<String>,
+    /// What is done for its jobs before or after their processes, such as a comparison of many
+    /// files, with the task it is done for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
     /// The folder in which agents of it and others that may write run at the same time, so that
     /// they can undo each other's work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,12 +281,25 @@ pub struct WorkflowDetails {
     pub plan: PlanView,
     /// Its tasks, in the order of the plan.
     pub tasks: Vec<TaskItem>,
-    /// What waits for a person.
+    /// What waits for a decision.
     pub interventions: Vec<Intervention>,
+    /// How its questions are answered without a person, if it was started so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<AutoAnswer>,
     /// Those of them that a run with `auto` leaves to a person: questions that no rule knows, that
     /// are not shown whole, or that took no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_by_auto: Vec<InterventionId>,
+}
+
+impl WorkflowDetails {
+    /// What waits for a person: everything that waits, but what `auto` is about to answer.
+    pub fn left_to_person(&self) -> impl DoubleEndedIterator<Item = &Intervention> {
+        let is_automatic = self.auto.is_some() && self.live;
+        let is_left =
+            move |asked: &&Intervention| !is_automatic || self.left_by_auto.contains(&asked.id);
+        self.interventions.iter().filter(is_left)
+    }
 }
 
 /// What the steps of a session gave.
@@ -350,6 +367,9 @@ pub struct TaskItem {
     /// Whether its process is not started yet, because as many jobs run as may at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub queued: bool,
+    /// What is done for it before or after its process, such as a comparison of many files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doing: Option<String>,
     /// What its agent is doing, and why we think so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<AgentVerdict>,

@@ -152,7 +152,8 @@ async fn find(client: &ApiClient, which: &AnswerTarget) -> Result<InterventionIt
     match (found.as_slice(), open.is_empty()) {
         ([only], _) => Ok((*only).clone()),
         ([], true) if !workflow.live && !workflow.item.status.is_final() => {
-            Err(CommandFailure::failed(format!("the daemon does not run {name} now"))
+            let message = format!("the daemon does not run {name} now");
+            Err(CommandFailure::not_live(message)
                 .hint(format!("coven resume {name}; `coven daemon status` says why, if it cannot")))
         }
         ([], true) => {

@@ -82,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     let path = folders::base_dir(arguments.base_dir.as_deref())?;
     let base = BaseDir::find(&path).map_err(CommandFailure::failed)?;
     let Some(base) = base else {
-        return Err(CommandFailure::failed(format!("{} has no sessions", path.display()))
+        let message = format!("{} has no sessions", path.display());
+        return Err(CommandFailure::not_found(ProblemCode::WorkflowNotFound, message)
             .hint("coven audit -C FOLDER; `coven daemon status` lists the folders there are"));
     };
     let owner = SessionOwner::find(&base)?;

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use coven_api::{ApiProblem, ClientError, ProblemCode};
@@ -68,9 +69,28 @@ impl CommandFailure {
         Self { found: Some(what), ..Self::failed(message) }
     }
 
+    /// No daemon drives the session: the same problem that the daemon would tell.
+    pub(crate) fn not_live(message: impl Display) -> Self {
+        Self { found: Some(ProblemCode::NotLive), ..Self::failed(message) }
+    }
+
     /// It cannot be done as things stand: the same problem that the daemon would tell.
     pub(crate) fn not_now(message: impl Display) -> Self {
         Self { found: Some(ProblemCode::NotNow), ..Self::failed(message) }
+    }
+
+    /// A file could not be read; one that is not there is told as what is not found.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let message = format!("could not read {}: {error}", path.display());
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::not_found(ProblemCode::NotFound, message),
+            _ => Self::failed(message),
+        }
+    }
+
+    /// A folder that a command is about is none: the same problem that the daemon would tell.
+    pub(crate) fn bad_folder(message: impl Display) -> Self {
+        Self { found: Some(ProblemCode::BadBaseDir), ..Self::usage(message) }
     }
 
     pub(crate) fn usage(message: impl Display) -> Self {

@@ -27,12 +27,12 @@ pub(crate) fn config() -> Option<PathBuf> {
 /// the folder above it in the same git repository that has a `.coven/`.
 pub(crate) fn base_dir(said: Option<&Path>) -> Result<PathBuf> {
     let wrong = |path: &Path, error: std::io::Error| {
-        CommandFailure::usage(format!("the folder {} cannot be used: {error}", path.display()))
+        CommandFailure::bad_folder(format!("the folder {} cannot be used: {error}", path.display()))
     };
     if let Some(path) = said {
         let path = path.canonicalize().map_err(|error| wrong(path, error))?;
         if !path.is_dir() {
-            return Err(CommandFailure::usage(format!("{} is not a folder", path.display())));
+            return Err(CommandFailure::bad_folder(format!("{} is not a folder", path.display())));
         }
         return Ok(path);
     }

@@ -34,7 +34,7 @@ const MAX_ASKED_SESSIONS: usize = 8;
   coven ls --json | jq -r '.workflows[].name'
 
 A run that an event started says which, and of which session. The folder is shown where not all
-are of this one.")]
+are of this one. The newest 50 of a folder that are over stay: coven rm --help.")]
 pub(crate) struct Arguments {
     /// Only these statuses, with commas: pending, running, blocked, completed, failed, cancelled,
     /// foreign.

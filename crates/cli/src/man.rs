@@ -29,6 +29,9 @@ are JSON. How commands end: [exit codes](exit-codes.md).
 
 /// What `coven man` takes.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  coven man share/man/man1   a page for each command, as a package installs them
+  coven man | man -l -       the first page")]
 pub(crate) struct Arguments {
     /// The folder to write the pages to; without one the first page goes to stdout.
     folder: Option<PathBuf>,
@@ -61,12 +64,20 @@ fn reference() -> String {
     text
 }
 
+/// Hidden verbs that people use all the same: whoever packages Coven, and whoever writes tests.
+const DOCUMENTED_HIDDEN: [&str; 2] = ["man", coven_demo::SUBCOMMAND];
+
+fn is_documented(command: &Command) -> bool {
+    let name = command.get_name();
+    DOCUMENTED_HIDDEN.contains(&name) || !command.is_hide_set() && name != "help"
+}
+
 fn section(text: &mut String, command: &Command, name: &str) {
     let help = command.clone().term_width(REFERENCE_COLUMNS).render_long_help().to_string();
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     text.put(format!("\n## `{name}`\n\n```text\n{}\n```\n", lines.join("\n").trim()));
     for part in command.get_subcommands() {
-        if !part.is_hide_set() && part.get_name() != "help" {
+        if is_documented(part) {
             section(text, part, &format!("{name} {}", part.get_name()));
         }
     }

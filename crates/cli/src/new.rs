@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use coven_adapters::AdapterConfigLoader;
+use coven_api::ProblemCode;
 use coven_api::workflow::{OneAgent, RunIsolation, StartWorkflow};
 use coven_model::{AgentMode, PermissionLevel};
 
@@ -123,7 +124,8 @@ fn installed(kind: &str) -> Result {
     if doctor::find(&program).is_some() {
         return Ok(());
     }
-    let failure = CommandFailure::failed(format!("there is no program `{program}` in your PATH"));
+    let message = format!("there is no program `{program}` in your PATH");
+    let failure = CommandFailure::not_found(ProblemCode::BadAdapter, message);
     Err(match &config.install {
         Some(install) => failure.hint(format!("install it: {install}")),
         None => failure.hint("install it, or name its path in the adapter's file as `command`"),

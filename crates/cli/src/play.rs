@@ -90,9 +90,7 @@ fn export(file: &Path, bytes: &[u8]) -> Result {
 async fn recording(arguments: &Arguments) -> Result<Vec<u8>> {
     let path = Path::new(&arguments.what);
     if path.extension().is_some_and(|ending| ending == "cast") {
-        return fs::read(path).map_err(|error| {
-            CommandFailure::failed(format!("could not read {}: {error}", path.display()))
-        });
+        return fs::read(path).map_err(|error| CommandFailure::unreadable(path, &error));
     }
     let target: SessionTarget = arguments.what.parse().map_err(CommandFailure::usage)?;
     let client = connect::daemon().await?;

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let item = &workflow.item;
         if item.status.is_final() {
             let message = format!("{} is {} and does not go on", item.name, item.status);
-            let failure = CommandFailure::failed(message);
+            let failure = CommandFailure::not_now(message);
             return Err(if item.status == WorkflowStatus::Failed {
                 failure
                     .hint(format!("to try the step that failed again: coven retry {}", item.name))

@@ -10,7 +10,10 @@ use crate::{find, output};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   coven rm brisk-otter                          its journal, tapes and outcomes are deleted
-  coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm")]
+  coven ls --json --all --status completed | jq -r '.workflows[].name' | xargs coven rm
+
+Of the sessions that are over, the 50 of each folder that changed last stay; older ones are deleted
+by themselves, which the daemon's log tells. `retention` in config.yaml says another number or age.")]
 pub(crate) struct Arguments {
     /// The sessions that are removed.
     #[arg(required = true, value_name = "NAME", add = crate::complete::sessions())]

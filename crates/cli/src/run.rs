@@ -157,7 +157,7 @@ async fn start_and_follow(arguments: Arguments, what: RunTarget) -> Result {
     }
     let how = how(&arguments);
     let following = RunFollower::new(client, started.id, started.name, how);
-    following.answered_by_itself(auto.is_some()).run().await
+    following.run().await
 }
 
 /// How the run is answered without asking. The tour goes on by itself where it cannot ask.

@@ -286,6 +286,9 @@ fn lane_words(lane: &PlanLane, task: Option<&TaskItem>, now: Timestamp) -> Strin
             format!("{agent}: {}", queued_words(1))
         }
         TaskStatus::Running | TaskStatus::WaitingForUser => {
+            if let Some(doing) = task.and_then(|task| task.doing.as_deref()) {
+                return format!("{agent}: {}", output::one_line(doing));
+            }
             let doing = task.and_then(|task| task.verdict.as_ref().map(|seen| (seen, task.since)));
             match doing {
                 Some((seen, since)) => {
@@ -314,6 +317,7 @@ pub(crate) fn queued_words(jobs: u32) -> String {
 pub(crate) fn task_words(task: &TaskItem) -> String {
     match &task.verdict {
         _ if task.queued => queued_words(1),
+        _ if task.doing.is_some() => output::one_line(task.doing.as_deref().unwrap_or_default()),
         Some(verdict) => doing_words(verdict),
         None => task.status.to_string(),
     }

@@ -129,7 +129,8 @@ async fn wait(
             Some(StreamedEvent::End) | None if !workflow.item.status.is_final() => {
                 workflow = client.workflow(id.as_str()).await?;
                 return stands(&workflow, arguments).ok_or_else(|| {
-                    CommandFailure::failed(format!("{} does not run", workflow.item.name))
+                    let message = format!("{} does not run", workflow.item.name);
+                    CommandFailure::not_live(message)
                         .hint(format!("coven resume {}", workflow.item.name))
                 });
             }
@@ -154,7 +155,7 @@ impl SaidReasons {
     fn say(&mut self, workflow: &WorkflowDetails, waits_for_end: bool) {
         let name = &workflow.item.name;
         let alone = workflow.interventions.len() == 1;
-        if let Some(asked) = workflow.interventions.first()
+        if let Some(asked) = workflow.left_to_person().next()
             && waits_for_end
             && self.asked.as_ref() != Some(&asked.id)
         {
@@ -187,7 +188,8 @@ fn stands(workflow: &WorkflowDetails, arguments: &Arguments) -> Option<WaitResul
     if workflow.item.status.is_final() {
         return Some(WaitResult::Over(workflow.item.status));
     }
-    let asked = workflow.interventions.iter().find(|asked| {
+    // An answer that comes by itself is not waited for by anybody.
+    let asked = workflow.left_to_person().find(|asked| {
         let of_it = |task: &str| asked.task.as_ref().is_some_and(|found| found.as_str() == task);
         // An agent that has finished its turn is what is meant by idle.
         let idle = arguments.until == WaitUntil::Idle && asked.kind == InterventionKind::EndedTurn;

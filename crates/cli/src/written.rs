@@ -15,9 +15,8 @@ use crate::{folders, output, trust};
 
 /// The bytes of a file, with the name it has in messages.
 pub(crate) fn read(path: &Path) -> Result<(String, Vec<u8>)> {
-    let failed =
-        |error| CommandFailure::failed(format!("could not read {}: {error}", path.display()));
-    Ok((path.display().to_string(), fs::read(path).map_err(failed)?))
+    let read = fs::read(path).map_err(|error| CommandFailure::unreadable(path, &error))?;
+    Ok((path.display().to_string(), read))
 }
 
 /// What is wrong with a file, as a checker finds it.

@@ -311,6 +311,15 @@ impl OpenFolder {
         }
     }
 
+    /// Removes a folder in this one that is empty. That there is none is fine; one with anything in
+    /// it stays, which is an error.
+    pub fn remove_empty(&self, name: &str) -> Result<(), FileError> {
+        match rustix::fs::unlinkat(&*self.handle, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.error("remove", name, errno.into())),
+        }
+    }
+
     /// Removes a folder in this one with all that is in it. Links in it are removed and not
     /// followed. That there is none is fine.
     pub fn remove_all(&self, name: &str) -> io::Result<()> {

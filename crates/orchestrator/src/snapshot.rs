@@ -59,6 +59,16 @@ impl LiveJobs {
         self.0.read().get(job).is_some_and(RunnerSlot::is_queued)
     }
 
+    fn look_words(&self, job: &AttemptId) -> Option<String> {
+        self.0.read().get(job).and_then(RunnerSlot::look_words)
+    }
+
+    /// What is looked at for jobs now, by attempt.
+    fn looks(&self) -> Vec<(AttemptId, String)> {
+        let jobs = self.0.read();
+        jobs.iter().filter_map(|(job, slot)| Some((job.clone(), slot.look_words()?))).collect()
+    }
+
     fn agents(&self) -> Vec<(AttemptId, AgentRunner)> {
         let jobs = self.0.read();
         let agents = jobs.iter().filter_map(|(job, slot)| match slot.get()? {
@@ -97,6 +107,8 @@ pub struct TaskSnapshot {
     pub mode: AgentMode,
     /// Whether its process is not started yet because as many jobs run as may at once.
     pub queued: bool,
+    /// What is done for it before or after its process, which may take a while.
+    pub doing: Option<String>,
     pub(crate) runner: Option<Runner>,
 }
 
@@ -257,6 +269,13 @@ impl SessionSnapshot {
         retries
     }
 
+    /// What is done for jobs before or after their processes, by attempt.
+    pub fn doing(&self) -> Vec<(AttemptId, String)> {
+        let mut looks = self.jobs.looks();
+        looks.sort();
+        looks
+    }
+
     /// The newest attempt of a task, if there is such a task and it was started.
     pub fn task(&self, task: &TaskId) -> Result<TaskSnapshot, RequestError> {
         let unknown = || RequestError::NoTask { task: task.clone(), near: None };
@@ -268,6 +287,7 @@ impl SessionSnapshot {
         Ok(TaskSnapshot {
             runner: self.jobs.runner(&attempt),
             queued: self.jobs.is_queued(&attempt),
+            doing: self.jobs.look_words(&attempt),
             attempt,
             place: found.place,
             status: run.task_status(task).unwrap_or_default(),

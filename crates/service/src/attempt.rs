@@ -17,8 +17,8 @@ use coven_runner::AgentRunner;
 use coven_terminal::screen_log::LogLines;
 
 pub(crate) use self::log::ScreenLogs;
-pub(crate) use self::past::PastAttempts;
-use self::past::{AttemptKey, JournalStamp};
+use self::past::AttemptKey;
+pub(crate) use self::past::{JournalStamp, PastAttempts};
 pub use self::recording::Recording;
 pub use self::transcript::TranscriptFollower;
 use self::transcript::TranscriptPage;

@@ -17,6 +17,7 @@ use crate::catalogue_folders::CatalogueFolders;
 use crate::config::ServiceConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
+use crate::past_snapshots::PastSnapshots;
 use crate::places::UserFolders;
 use crate::trees;
 use crate::trust_store::TrustStore;
@@ -43,6 +44,8 @@ pub(crate) struct ServiceContext {
     /// Where the attempts of sessions lie that are not in memory, of those that were asked for
     /// last.
     pub(crate) past_attempts: PastAttempts,
+    /// Sessions that are not in memory, of those that were asked for last.
+    pub(crate) past_snapshots: PastSnapshots,
     pub(crate) metrics: Metrics,
     /// Cancelled when the service is to end.
     pub(crate) stopping: CancellationToken,

@@ -35,7 +35,7 @@ impl Service {
             Err(RequestError::NotWritten { problem }) => Some(printable(&problem)),
             Err(error) => return Err(error.into()),
         };
-        let mut details = shown(&Sessions::Open(orchestrator), &id).await?;
+        let mut details = shown(self.context(), &Sessions::Open(orchestrator), &id).await?;
         if !details.item.status.is_final() {
             details.item.waits_for_disk = details.item.waits_for_disk.or(waits);
         }
@@ -46,7 +46,7 @@ impl Service {
     /// be recorded: its agents are ended, and it is forgotten.
     async fn cancel_without_folder(&self, id: &str) -> Result<WorkflowDetails, ServiceError> {
         let found = self.find(id).await?;
-        let mut details = shown(&found.sessions, &found.id).await?;
+        let mut details = shown(self.context(), &found.sessions, &found.id).await?;
         if let Sessions::Open(orchestrator) = &found.sessions {
             orchestrator.abandon(&found.id).await;
         }
@@ -66,7 +66,7 @@ impl Service {
         let (orchestrator, id) = self.find_to_run(id).await?;
         let env = wish.env.map(|env| environment(Some(env))).transpose()?;
         orchestrator.resume(&id, env).await?;
-        shown(&Sessions::Open(orchestrator), &id).await
+        shown(self.context(), &Sessions::Open(orchestrator), &id).await
     }
 
     /// Tries again what failed in a session.
@@ -79,12 +79,12 @@ impl Service {
         let (orchestrator, id) = self.find_to_run(id).await?;
         let env = environment(wish.env)?;
         let sessions = Sessions::Open(orchestrator.clone());
-        if shown(&sessions, &id).await?.item.status.is_final() {
+        if shown(self.context(), &sessions, &id).await?.item.status.is_final() {
             // What is over goes on in the environment of the caller who tries again.
             orchestrator.resume(&id, Some(env)).await?;
         }
         orchestrator.retry(&id, by, &wish.why.unwrap_or_default()).await?;
-        shown(&sessions, &id).await
+        shown(self.context(), &sessions, &id).await
     }
 
     /// Deletes a session that is over, with everything it recorded.

@@ -42,6 +42,7 @@ mod interventions;
 mod key_watch;
 mod list;
 mod metrics;
+mod past_snapshots;
 mod places;
 mod policies;
 pub mod private_file;

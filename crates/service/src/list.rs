@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use coven_api::event::EventSnapshot;
 use coven_api::workflow::{ListQuery, WorkflowItem, WorkflowPage};
 use coven_model::{SessionId, WorkflowStatus};
+use coven_orchestrator::SessionSnapshot;
 use coven_store::SessionEntry;
 
 use crate::base_dir;
@@ -114,7 +115,12 @@ impl Service {
         for (entry, place) in entries {
             let mut item = item(&entry, waiting.get(&entry.id).copied().unwrap_or(0));
             if !item.foreign && !item.status.is_final() {
-                (item.running, item.queued) = running(&bases[place], &entry.id);
+                if let Some(controller) = bases[place].controller(&entry.id) {
+                    let snapshot = controller.snapshot();
+                    item.running = snapshot.running_tasks() as u32;
+                    item.queued = snapshot.queued_tasks() as u32;
+                    item.doing = doing(&snapshot);
+                }
                 item.retrying = retrying(&bases[place], &entry.id);
                 item.waits_for_disk = waits_for_disk(&bases[place], &entry.id);
                 item.sharing = sharing.remove(&entry.id);
@@ -141,22 +147,23 @@ fn without_copies(entries: &mut Vec<(SessionEntry, usize)>) {
     entries.retain(|(entry, _)| !entry.foreign || !own.contains(&entry.id));
 }
 
-/// How many jobs of a session run now, and how many wait for a slot. A session that is not in
-/// memory has none that are followed.
-fn running(sessions: &Sessions, id: &SessionId) -> (u32, u32) {
-    let Some(controller) = sessions.controller(id) else { return (0, 0) };
-    let snapshot = controller.snapshot();
-    (snapshot.running_tasks() as u32, snapshot.queued_tasks() as u32)
+/// What is done for the first job of a session that something is done for before or after its
+/// process, and for how many others.
+pub(crate) fn doing(snapshot: &SessionSnapshot) -> Option<String> {
+    let all = snapshot.doing();
+    let (job, words) = all.first()?;
+    Some(format!("{}: {words}{}", job.task, others(all.len())))
+}
+
+fn others(all: usize) -> String {
+    if all > 1 { format!(" (and {} others)", all - 1) } else { String::new() }
 }
 
 /// The first agent of a session that tries to reach its model again, and how many others do.
 pub(crate) fn retrying(sessions: &Sessions, id: &SessionId) -> Option<String> {
     let retries = sessions.controller(id)?.snapshot().retries();
     let (job, retry) = retries.first()?;
-    let others = match retries.len() {
-        1 => String::new(),
-        more => format!(" (and {} others)", more - 1),
-    };
+    let others = others(retries.len());
     Some(printable(&format!("{}: {retry}{others}", job.task)))
 }
 
@@ -180,6 +187,7 @@ pub(crate) fn item(entry: &SessionEntry, waiting: u32) -> WorkflowItem {
         problem: entry.problem.as_deref().map(printable),
         retrying: None,
         waits_for_disk: None,
+        doing: None,
         sharing: None,
     }
 }

@@ -33,6 +33,7 @@ use crate::error::ServiceError;
 use crate::folder;
 use crate::key_watch;
 use crate::metrics::Metrics;
+use crate::past_snapshots::PastSnapshots;
 use crate::places::UserFolders;
 use crate::trust_store::TrustStore;
 use crate::versions::InstalledVersions;
@@ -104,6 +105,7 @@ impl Service {
             loopback: OnceLock::new(),
             screen_logs: ScreenLogs::default(),
             past_attempts: PastAttempts::default(),
+            past_snapshots: PastSnapshots::default(),
             metrics: Metrics::new(),
             stopping: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -9,6 +9,7 @@ use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::state::{StepRun, TaskPhase};
 use serde_json::Value;
 
+use crate::context::ServiceContext;
 use crate::error::ServiceError;
 use crate::find::FoundSession;
 use crate::service::Service;
@@ -21,13 +22,13 @@ impl Service {
     /// Everything about a session. Of a session in memory this reads its snapshot alone.
     pub async fn show(&self, text: &str) -> Result<WorkflowDetails, ServiceError> {
         let found = self.find(text).await?;
-        shown(&found.sessions, &found.id).await
+        shown(self.context(), &found.sessions, &found.id).await
     }
 
     /// What the steps of a session gave. Large values are whole, as no view has them.
     pub async fn outputs(&self, text: &str) -> Result<SessionOutputs, ServiceError> {
         let FoundSession { sessions, id, .. } = self.find(text).await?;
-        let snapshot = sessions.snapshot(&id).await?;
+        let snapshot = self.context().past_snapshots.snapshot(&sessions, &id).await?;
         let run = snapshot.state().run().ok_or_else(|| ServiceError::SessionGone(id.clone()))?;
         let errors: BTreeMap<&str, &str> = run.errors().collect();
         let step_result = |(step, seen): (&PlanStep, &StepRun)| StepResult {
@@ -88,12 +89,13 @@ fn stage_result(id: &TaskId, seen: &StepRun) -> StepResult {
 
 /// The same of a session that was found.
 pub(crate) async fn shown(
+    context: &ServiceContext,
     sessions: &Sessions,
     id: &SessionId,
 ) -> Result<WorkflowDetails, ServiceError> {
     let gone = || ServiceError::SessionGone(id.clone());
     let entry = sessions.entry(id).ok_or_else(gone)?;
-    let snapshot = sessions.snapshot(id).await?;
+    let snapshot = context.past_snapshots.snapshot(sessions, id).await?;
     let (Some(view), Some(plan)) = (snapshot.view(), snapshot.plan()) else { return Err(gone()) };
     let mut item = list::item(&entry, 0);
     item.status = view.status;
@@ -106,6 +108,7 @@ pub(crate) async fn shown(
         item.queued = snapshot.queued_tasks() as u32;
         item.kept = !view.kept.is_empty();
         item.waits_for_disk = list::waits_for_disk(sessions, id);
+        item.doing = list::doing(&snapshot);
         item.sharing = shared_folders(sessions).remove(id);
     }
     // A foreign session does not run here, so it asks nothing.
@@ -125,6 +128,7 @@ pub(crate) async fn shown(
         session: view.clone(),
         plan: plan.clone(),
         interventions,
+        auto: snapshot.auto(),
         left_by_auto,
     })
 }
@@ -150,6 +154,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
                 turn_open,
                 live: task.as_ref().is_some_and(TaskSnapshot::is_live),
                 queued: task.as_ref().is_some_and(|task| task.queued),
+                doing: task.as_ref().and_then(|task| task.doing.clone()),
                 since: verdict.as_ref().map(|(_, since)| *since),
                 verdict: verdict.map(|(verdict, _)| verdict),
                 started_at: lane.started_at,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coven_api::system::FolderTrust;
 use coven_api::workflow::{
@@ -31,13 +31,28 @@ impl Service {
         key: Option<String>,
     ) -> Result<StartedSession, ServiceError> {
         check_key(key.as_deref())?;
-        let begun = now();
-        let (context, base_dir) = (self.context().clone(), start.base_dir);
+        let (context, base_dir) = (self.context().clone(), start.base_dir.clone());
         let path = blocking(move || folder::to_run_in(&context, base_dir.as_deref())).await?;
+        let orchestrator = self.orchestrator(&path).await?;
+        let started = self.start_in(&orchestrator, path, start, key).await;
+        if started.is_err() {
+            // What is refused leaves nothing behind in the folder.
+            orchestrator.remove_unused_folder().await;
+        }
+        started
+    }
+
+    async fn start_in(
+        &self,
+        orchestrator: &Orchestrator,
+        path: PathBuf,
+        start: StartWorkflow,
+        key: Option<String>,
+    ) -> Result<StartedSession, ServiceError> {
+        let begun = now();
         let env = environment(start.env)?;
         let is_one_agent = start.agent.is_some();
         let what = what(start.grimoire, start.definition, start.agent)?;
-        let orchestrator = self.orchestrator(&path).await?;
         // What a folder brings along is looked at anew for every run.
         let trust = self.trust_of(path.clone()).await?;
         self.check_trees_config(&path, &trust).await?;

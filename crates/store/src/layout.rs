@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use coven_folder::{FileError, OpenFolder, OpenObstacle, absent_is_none, best_effort};
 use coven_model::{AttemptId, SessionId};
 
+use crate::lock::LOCK_FILE;
 use crate::ownership::{self, FolderOwners, NotOwned};
+use crate::retention::TRASH;
 
 /// The folder of a base directory that is ours.
 pub(crate) const COVEN: &str = ".coven";
@@ -19,6 +21,7 @@ const PRIVATE_MODE: u32 = 0o700;
 /// `.coven` also holds files that people share: the umask decides.
 const SHARED_MODE: u32 = 0o777;
 
+const GITIGNORE_FILE: &str = ".gitignore";
 /// What git is not to see. People may change the file; it is never written again.
 const GITIGNORE: &str = "\
 # Written once by Coven. Sessions hold everything agents saw and said: keep them out of git.
@@ -78,6 +81,27 @@ impl BaseDir {
         let Some(coven) = base.find(COVEN)? else { return Ok(None) };
         let Some(sessions) = coven.find(SESSIONS)? else { return Ok(None) };
         Ok(Some(Self { folder: base, coven, sessions }))
+    }
+
+    /// Removes `.coven` again if it has nothing in it but what opening it made, and says whether it
+    /// did. Only for the process that holds its lock, and while that makes nothing in it.
+    pub fn remove_unused(&self) -> Result<bool, FileError> {
+        let ours = [GITIGNORE_FILE, SESSIONS, LOCK_FILE];
+        let is_ours = |name: &String| ours.contains(&name.as_str());
+        let is_unused = self.has_sessions_in_place()
+            && self.coven.names()?.iter().all(is_ours)
+            && self.coven.read(GITIGNORE_FILE)?.is_some_and(|text| text == GITIGNORE.as_bytes())
+            && self.sessions.names()?.iter().all(|name| name == TRASH);
+        if !is_unused {
+            return Ok(false);
+        }
+        self.sessions.remove_empty(TRASH)?;
+        // First what has to be empty: if anything was put there meanwhile, all stays.
+        self.coven.remove_empty(SESSIONS)?;
+        self.coven.remove(GITIGNORE_FILE)?;
+        self.coven.remove(LOCK_FILE)?;
+        self.folder.remove_empty(COVEN)?;
+        Ok(true)
     }
 
     /// The base directory: absolute, without links.
@@ -197,7 +221,7 @@ fn open(path: &Path) -> Result<OpenFolder, FileError> {
 }
 
 fn write_gitignore(coven: &OpenFolder) -> Result<(), FileError> {
-    let name = ".gitignore";
+    let name = GITIGNORE_FILE;
     let mut file = match coven.create(name) {
         Ok(file) => file,
         // Whatever there is, it is not ours to change.

@@ -30,6 +30,8 @@
 pub mod attempt;
 pub mod authority;
 mod checkpoint;
+#[cfg(all(debug_assertions, target_os = "linux"))]
+pub mod faults;
 pub mod import;
 pub mod index;
 pub mod journal;

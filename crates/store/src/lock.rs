@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::layout::BaseDir;
 use crate::machine::{boot_id, start_of};
 
-const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// How often the file may be replaced between opening and locking it. More is no accident.
 const MAX_LOCK_TRIES: usize = 10;

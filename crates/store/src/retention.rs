@@ -16,7 +16,7 @@ use crate::journal;
 use crate::layout::{self, BaseDir};
 use crate::session::DRAFT;
 
-const TRASH: &str = ".trash";
+pub(crate) const TRASH: &str = ".trash";
 
 /// Which finished sessions stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct RemovedSessions {
 impl Retention {
     /// The sessions that are to go, oldest first. One that is not finished is never among them, nor
     /// one that is foreign, one of which not everything is known, one with agents that were left
-    /// alive on purpose, or one that `needed` says is.
+    /// alive on purpose, or one that `needed` says is; that one counts among those that stay.
     pub fn expired(
         &self,
         index: &Index,
@@ -69,14 +69,13 @@ impl Retention {
         needed: impl Fn(&SessionId) -> bool,
     ) -> Vec<SessionId> {
         let finished = index.entries().filter(|entry| entry.fresh && entry.status.is_final());
-        let mut finished: Vec<_> =
-            finished.filter(|entry| !entry.foreign && !entry.kept && !needed(&entry.id)).collect();
+        let mut finished: Vec<_> = finished.filter(|entry| !entry.foreign && !entry.kept).collect();
         finished.sort_by_key(|entry| (entry.updated_at, entry.id.clone()));
         let surplus = finished.len().saturating_sub(self.keep);
         let too_old = |updated: Timestamp| self.age.is_some_and(|age| now.since(updated) > age);
         let all = finished.into_iter().enumerate();
         let expired = all.filter(|(place, entry)| *place < surplus || too_old(entry.updated_at));
-        expired.map(|(_, entry)| entry.id.clone()).collect()
+        expired.map(|(_, entry)| entry.id.clone()).filter(|id| !needed(id)).collect()
     }
 
     /// Removes the sessions that are to go, and what an earlier removal left half done. Only for

@@ -18,7 +18,7 @@ const LINE_COLUMNS: usize = 79;
 
 pub(super) fn run(kind: &str, file: &Path, as_json: bool, config: Option<&Path>) -> Result {
     let adapters = AdapterConfigLoader::new(folders::adapters());
-    let loaded = adapters.load(kind, config).map_err(CommandFailure::failed)?;
+    let loaded = adapters.load(kind, config).map_err(super::not_usable)?;
     for report in &loaded.reports {
         output::report(report);
     }
@@ -39,9 +39,7 @@ fn open(file: &Path) -> Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
         return Ok(Box::new(BufReader::new(stdin())));
     }
-    let open = File::open(file).map_err(|error| {
-        CommandFailure::failed(format!("could not open {}: {error}", file.display()))
-    })?;
+    let open = File::open(file).map_err(|error| CommandFailure::unreadable(file, &error))?;
     Ok(Box::new(BufReader::new(open)))
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use coven_adapters::replay::{ReplayEvent, expected, matches_mark, replay};
 use coven_adapters::{AdapterConfigLoader, ScreenRules};
+use coven_api::ProblemCode;
 use coven_model::AgentVerdict;
 use serde_json::json;
 
@@ -29,10 +30,8 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
             return Err(CommandFailure::usage("--recordings needs exactly one type")
                 .hint("coven adapter test claude --recordings FOLDER"));
         };
-        fs::metadata(path).map_err(|error| {
-            CommandFailure::failed(format!("could not read {}: {error}", path.display()))
-        })?;
-        let rules = adapters.load(kind, None).map_err(CommandFailure::failed)?.rules;
+        fs::metadata(path).map_err(|error| CommandFailure::unreadable(path, &error))?;
+        let rules = adapters.load(kind, None).map_err(super::not_usable)?.rules;
         for file in casts(path) {
             outcomes.push(test(kind, &rules, file)?);
         }
@@ -40,7 +39,7 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
         let all: Vec<String> =
             if kinds.is_empty() { adapters.types().into_iter().collect() } else { kinds.to_vec() };
         for kind in &all {
-            let loaded = adapters.load(kind, None).map_err(CommandFailure::failed)?;
+            let loaded = adapters.load(kind, None).map_err(super::not_usable)?;
             let beside =
                 loaded.origins.iter().filter_map(|origin| origin.path.as_deref()?.parent());
             for file in beside.flat_map(casts) {
@@ -49,9 +48,10 @@ pub(super) fn run(kinds: &[String], recordings: Option<&Path>, as_json: bool) ->
         }
     }
     if outcomes.is_empty() {
-        return Err(CommandFailure::failed("there are no recordings").hint(
-            "put asciicast files with marks such as `idle:start` beside an adapter's config.json",
-        ));
+        let hint =
+            "put asciicast files with marks such as `idle:start` beside an adapter's config.json";
+        let message = "there are no recordings";
+        return Err(CommandFailure::not_found(ProblemCode::NotFound, message).hint(hint));
     }
     tell(&outcomes, as_json)?;
     if outcomes.iter().all(|outcome| outcome.wrong.is_empty()) {

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use coven_api::ProblemCode;
 use tokio::time::interval;
 
 use crate::failure::{CommandFailure, Result};
@@ -20,18 +21,15 @@ pub(super) async fn run(follow: bool, lines: usize) -> Result {
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(CommandFailure::failed("there is no log yet, as the daemon has never run")
+            let message = "there is no log yet, as the daemon has never run";
+            return Err(CommandFailure::not_found(ProblemCode::NotFound, message)
                 .hint("coven daemon start"));
         }
-        Err(error) => return Err(unreadable(&path, &error)),
+        Err(error) => return Err(CommandFailure::unreadable(&path, &error)),
     };
     let begins = beginning(&text, lines);
     show(&text[begins..])?;
     if follow { grow(&path, text.len() as u64).await } else { Ok(()) }
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> CommandFailure {
-    CommandFailure::failed(format!("could not read {}: {error}", path.display()))
 }
 
 /// Where the last lines begin.
@@ -63,7 +61,8 @@ async fn grow(path: &Path, mut seen: u64) -> Result {
         }
         if about.len() > seen {
             let mut more = Vec::new();
-            let mut log = File::open(path).map_err(|error| unreadable(path, &error))?;
+            let mut log =
+                File::open(path).map_err(|error| CommandFailure::unreadable(path, &error))?;
             log.seek(SeekFrom::Start(seen)).and_then(|_| log.read_to_end(&mut more))?;
             seen += more.len() as u64;
             show(&more)?;

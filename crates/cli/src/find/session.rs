@@ -126,6 +126,7 @@ mod tests {
             kept: false,
             foreign,
             waits_for_disk: None,
+            doing: None,
             sharing: None,
             problem: None,
             retrying: None,

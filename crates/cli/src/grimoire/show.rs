@@ -1,5 +1,6 @@
 //! `coven grimoire show`.
 
+use coven_api::ProblemCode;
 use coven_workflow::catalogue::UnusableGrimoire;
 use coven_workflow::view::dry_run;
 use serde_json::json;
@@ -12,7 +13,10 @@ pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     let Some(entry) = catalogue.get(name) else {
         return Err(match catalogue.plan(name) {
             Err(error) => super::not_usable(error),
-            Ok(_) => CommandFailure::failed(format!("there is no grimoire `{name}`")),
+            Ok(_) => {
+                let message = format!("there is no grimoire `{name}`");
+                CommandFailure::not_found(ProblemCode::GrimoireNotFound, message)
+            }
         });
     };
     let from = entry.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));

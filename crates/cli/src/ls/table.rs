@@ -42,7 +42,8 @@ pub(crate) fn cause_words(cause: &SessionCause) -> String {
 fn hindrances(item: &WorkflowItem) -> impl Iterator<Item = String> {
     let queued = (item.queued > 0).then(|| tree::queued_words(item.queued));
     let disk = item.waits_for_disk.as_deref().and_then(|problem| problem.split(':').next());
-    [disk.map(str::to_owned), queued, item.retrying.clone()].into_iter().flatten()
+    let doing = item.doing.as_deref().map(output::one_line);
+    [disk.map(str::to_owned), queued, doing, item.retrying.clone()].into_iter().flatten()
 }
 
 /// What holds a session up, and what it is for.

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use coven_api::ApiClient;
 use coven_api::system::{AcceptPolicy, PolicyStanding, PolicyState};
+use coven_api::{ApiClient, ProblemCode};
 use coven_model::ContentDigest;
 use coven_notation::{ProblemReport, SourceFile};
 use coven_policy::Policy;
@@ -42,7 +42,9 @@ pub(super) fn accept(yes: bool, as_json: bool) -> Result {
         let path = PathBuf::from(&standing.path);
         match standing.state {
             PolicyState::Missing => {
-                return Err(CommandFailure::failed("there is no policy").hint("coven policy edit"));
+                let failure =
+                    CommandFailure::not_found(ProblemCode::NotFound, "there is no policy");
+                return Err(failure.hint("coven policy edit"));
             }
             PolicyState::Accepted if as_json => return accepted_json(&standing),
             PolicyState::Accepted => {

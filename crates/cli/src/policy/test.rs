@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use coven_api::ApiClient;
 use coven_api::intervention::{InterventionItem, InterventionQuery, InterventionState};
 use coven_api::workflow::ListQuery;
+use coven_api::{ApiClient, ProblemCode};
 use coven_policy::{EffectivePolicies, PastQuestion, RuleEffect, TrialRow, test};
 use serde_json::json;
 
@@ -71,7 +71,8 @@ fn policies(file: Option<&Path>) -> Result<EffectivePolicies> {
         accept::check(&base.join(".coven/policy.yaml"))?;
     }
     if user.is_none() && project.is_none() {
-        return Err(CommandFailure::failed("there is no policy, so every question is asked")
+        let message = "there is no policy, so every question is asked";
+        return Err(CommandFailure::not_found(ProblemCode::NotFound, message)
             .hint("write one, then: coven policy test FILE   (its form: coven schema policy)"));
     }
     Ok(EffectivePolicies { user, project, unreadable: false })

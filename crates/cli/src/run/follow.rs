@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::workflow::WorkflowDetails;
+use coven_model::SessionId;
 use coven_model::event::SessionEvent;
-use coven_model::{Intervention, SessionId};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::ask::{AskAction, QuestionPrompt};
@@ -76,8 +76,6 @@ pub(crate) struct RunFollower {
     lines: FactPrinter,
     /// Facts up to here are not told.
     from: u64,
-    /// Whether questions are answered without asking, except those that are left to a person.
-    auto: bool,
 }
 
 enum FollowEnd {
@@ -101,13 +99,7 @@ impl RunFollower {
             ask: QuestionPrompt::default(),
             lines: FactPrinter::default(),
             from: 0,
-            auto: false,
         }
-    }
-
-    /// The same, where questions are answered without asking.
-    pub(crate) fn answered_by_itself(self, auto: bool) -> Self {
-        Self { auto, ..self }
     }
 
     /// The same, from after this fact on.
@@ -180,17 +172,6 @@ impl RunFollower {
         }
     }
 
-    /// What waits and is not answered without a person.
-    fn left_to_person<'a>(
-        &self,
-        workflow: &'a WorkflowDetails,
-    ) -> impl DoubleEndedIterator<Item = &'a Intervention> {
-        let auto = self.auto;
-        let is_left =
-            move |asked: &&Intervention| !auto || workflow.left_by_auto.contains(&asked.id);
-        workflow.interventions.iter().filter(is_left)
-    }
-
     /// Prints the command that answers what waits, unless that is automatic or asked in place.
     async fn how_to_answer(&self) -> Result {
         if !matches!(self.how, FollowMode::Lines(_)) {
@@ -198,7 +179,7 @@ impl RunFollower {
         }
         let workflow = self.client.workflow(self.id.as_str()).await?;
         let alone = workflow.interventions.len() == 1;
-        if let Some(asked) = self.left_to_person(&workflow).next_back() {
+        if let Some(asked) = workflow.left_to_person().next_back() {
             let name = question::name(&self.name, asked, alone);
             output::say!("To answer: {}", question::commands(&name, asked).join(", or "));
         }
@@ -211,7 +192,7 @@ impl RunFollower {
             return Ok(None);
         }
         let workflow = self.client.workflow(self.id.as_str()).await?;
-        let is_blocked = self.left_to_person(&workflow).next().is_some();
+        let is_blocked = workflow.left_to_person().next().is_some();
         Ok(is_blocked.then(|| Box::new(workflow)))
     }
 
@@ -265,7 +246,7 @@ impl RunFollower {
             if (over || workflow.item.status.is_final()) && !self.ask.is_held() {
                 return Ok(FollowEnd::Over);
             }
-            let is_blocked = self.left_to_person(&workflow).next().is_some();
+            let is_blocked = workflow.left_to_person().next().is_some();
             if self.how.on_block() == OnBlock::Fail && is_blocked {
                 return Ok(FollowEnd::Blocked(Box::new(workflow)));
             }
@@ -355,7 +336,7 @@ impl RunFollower {
             end::tree(workflow).ok();
         }
         let alone = workflow.interventions.len() == 1;
-        let Some(asked) = self.left_to_person(workflow).next() else {
+        let Some(asked) = workflow.left_to_person().next() else {
             return CommandFailure::silent(FailureCode::Blocked);
         };
         let name = question::name(&self.name, asked, alone);
@@ -364,10 +345,10 @@ impl RunFollower {
         for line in question::excerpt(asked) {
             message.push_str(format!("\n  │ {line}").trim_end());
         }
-        if self.auto {
+        if workflow.auto.is_some() {
             message.push_str("\n  --auto does not answer it");
         }
-        let helps = !self.auto && question::is_allowed_by_auto(asked);
+        let helps = workflow.auto.is_none() && question::is_allowed_by_auto(asked);
         let or = if helps { "--on-block wait, --auto allow" } else { "--on-block wait" };
         let hint =
             format!("{how}\n      then: coven show {} --follow   (or run with {or})", self.name);

@@ -1,6 +1,7 @@
 //! A project whose `.coven` or whole folder is deleted while the daemon runs.
 
 use std::fs;
+use std::process::Stdio;
 
 use serde_json::Value;
 
@@ -73,6 +74,67 @@ fn when_a_run_returns_everything_of_it_is_written() {
         // A request that the daemon has answered came after whatever it still had to write.
         home.coven(&["ls"]).ok();
         assert!(!home.path("project/.coven").exists(), "nothing is written afterwards");
+    }
+}
+
+#[test]
+fn a_run_that_is_refused_leaves_nothing_in_its_folder() {
+    let home = Home::new();
+    let agent = "name: t\ndescription: A test.\nsteps:\n  - {name: a, type: agent, adapter: claude, prompt: hi}\n";
+    let refused = [
+        ("bad.yaml", "name: [bad\n", 1),
+        ("missing.yaml", agent, 1),
+        ("unknown.yaml", &agent.replace("claude", "nope"), 1),
+        (
+            "input.yaml",
+            "name: t\ndescription: A test.\ninputs: {a: {required: true}}\nsteps:\n  \
+             - {name: a, type: script, command: 'true'}\n",
+            2,
+        ),
+        (
+            "tree.yaml",
+            "name: t\ndescription: A test.\nisolation: run\nsteps:\n  \
+             - {name: a, type: agent, adapter: demo, prompt: hi}\n",
+            1,
+        ),
+    ];
+    for (file, text, code) in refused {
+        home.write(file, text);
+        for _ in 0..2 {
+            home.coven(&["run", &format!("./{file}")]).code(code);
+            assert!(!home.path("project/.coven").exists(), "{file}");
+        }
+    }
+    home.coven(&["run", "no-such-grimoire"]).code(1);
+    home.coven(&["new", "no-such-agent", "--detach"]).code(1);
+    assert!(!home.path("project/.coven").exists());
+    // The next run makes it as the first would have, and says nothing of it.
+    let said = home.run(STEPS, &[]).ok();
+    assert!(!said.err.contains("deleted"), "{said:?}");
+    assert_eq!(sessions(&home).len(), 1);
+    // What is there already stays, whatever is refused.
+    home.coven(&["run", "./bad.yaml"]).code(1);
+    assert_eq!(sessions(&home).len(), 1);
+    home.coven(&["audit"]).ok();
+}
+
+/// One that is refused removes nothing under another that is being made at the same moment.
+#[test]
+fn runs_that_are_refused_leave_those_alone_that_begin_meanwhile() {
+    let home = Home::new();
+    home.write("bad.yaml", "name: [bad\n");
+    for _ in 0..5 {
+        let refused: Vec<_> = (0..4)
+            .map(|_| home.command(&["run", "./bad.yaml"]).stderr(Stdio::null()).spawn().unwrap())
+            .collect();
+        home.run(STEPS, &[]).ok();
+        for mut child in refused {
+            assert_eq!(child.wait().unwrap().code(), Some(1));
+        }
+        assert_eq!(sessions(&home).len(), 1);
+        home.coven(&["rm", "@"]).ok();
+        home.coven(&["run", "./bad.yaml"]).code(1);
+        assert!(!home.path("project/.coven").exists(), "nothing is left of either");
     }
 }
 

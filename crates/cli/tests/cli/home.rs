@@ -1,6 +1,7 @@
 //! A home and a project of its own for every test, with a daemon of its own that goes with it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::panicking;
@@ -80,6 +81,15 @@ impl Home {
         let path = self.path("project").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A program that shells of this home find first.
+    pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path("bin").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
 

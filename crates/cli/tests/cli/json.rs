@@ -140,3 +140,96 @@ fn with_json_there_is_no_other_text() {
     assert!(schema.is_file(), "{}", schema.display());
     home.coven(&["adapter", "check", "mine"]).ok();
 }
+
+/// Whatever is named and not there, every verb says by the same code that it is not: in JSON, alone
+/// on standard error, and never only that it failed.
+#[test]
+fn every_verb_tells_what_is_not_there_by_the_same_code() {
+    let home = Home::new();
+    // A session that is there, so that the others are missed among some.
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    let name = home.only();
+    let (task, step) = (format!("{name}/nope"), format!("{name}/nope:1"));
+    let sessions = [
+        "show",
+        "logs",
+        "output",
+        "wait",
+        "finish",
+        "interrupt",
+        "stop",
+        "cancel",
+        "resume",
+        "retry",
+        "rm",
+        "events",
+        "explain",
+        "audit",
+        "diff",
+        "merge",
+        "pr",
+        "trees",
+        "approve",
+        "deny",
+        "inbox",
+    ];
+    let mut rows: Vec<(Vec<&str>, &str)> =
+        sessions.into_iter().map(|verb| (vec![verb, "nope"], "workflow-not-found")).collect();
+    rows.extend([
+        (vec!["send", "nope", "hi"], "workflow-not-found"),
+        (vec!["answer", "nope", "approve"], "workflow-not-found"),
+        (vec!["comment", "nope/a", "f:1", "hi"], "workflow-not-found"),
+        (vec!["review", "send", "nope"], "workflow-not-found"),
+        (vec!["trees", "prune", "nope"], "workflow-not-found"),
+        (vec!["trees", "restore", "nope"], "workflow-not-found"),
+        (vec!["ls", "-C", "nope"], "bad-base-dir"),
+        (vec!["run", "nope"], "grimoire-not-found"),
+        (vec!["run", "nope", "--dry-run"], "grimoire-not-found"),
+        (vec!["run", "demo", "-C", "nope"], "bad-base-dir"),
+        (vec!["run", "./nope.yaml"], "not-found"),
+        (vec!["run", "./nope.yaml", "--dry-run"], "not-found"),
+        (vec!["run", "demo", "--input-file", "nope.json"], "not-found"),
+        (vec!["grimoire", "show", "nope"], "grimoire-not-found"),
+        (vec!["grimoire", "check", "nope"], "grimoire-not-found"),
+        (vec!["grimoire", "check", "./nope.yaml"], "not-found"),
+        (vec!["adapter", "show", "nope"], "bad-adapter"),
+        (vec!["adapter", "check", "nope"], "bad-adapter"),
+        (vec!["adapter", "check", "./nope.json"], "not-found"),
+        (vec!["adapter", "test", "nope"], "bad-adapter"),
+        (vec!["adapter", "test", "claude", "--recordings", "nope"], "not-found"),
+        (vec!["adapter", "replay", "nope", "nope.cast"], "bad-adapter"),
+        (vec!["adapter", "replay", "claude", "nope.cast"], "not-found"),
+        (vec!["adapter", "new", "mine", "--from", "nope"], "bad-adapter"),
+        (vec!["device", "rm", "nope"], "device-not-found"),
+        (vec!["policy", "test", "nope.yaml"], "not-found"),
+        (vec!["policy", "test"], "not-found"),
+        (vec!["policy", "accept", "--yes"], "not-found"),
+        (vec!["trust", "nope"], "bad-base-dir"),
+        (vec!["open", "nope"], "bad-base-dir"),
+        (vec!["import", "nope"], "bad-base-dir"),
+        (vec!["init", "nope"], "bad-base-dir"),
+        (vec!["audit", "-C", "nope"], "bad-base-dir"),
+        (vec!["show", &task], "task-not-found"),
+        (vec!["logs", &task], "task-not-found"),
+        (vec!["output", &task], "task-not-found"),
+        (vec!["wait", &task], "task-not-found"),
+        (vec!["stop", &task], "task-not-found"),
+        (vec!["finish", &task], "task-not-found"),
+        (vec!["interrupt", &task], "task-not-found"),
+        (vec!["explain", &task], "task-not-found"),
+        (vec!["diff", &task], "task-not-found"),
+        (vec!["send", &task, "hi"], "task-not-found"),
+        (vec!["comment", &task, &step, "hi"], "task-not-found"),
+        (vec!["answer", &task, "approve"], "intervention-not-found"),
+    ]);
+    let mut wrong = Vec::new();
+    for (args, code) in rows {
+        let said = home.coven(&[args.as_slice(), &["--json"]].concat());
+        let error: Value = serde_json::from_str(&said.err).unwrap_or_default();
+        let told = (&error["error"]["code"], &error["error"]["exit"]);
+        if told != (&json!(code), &json!(said.code)) || said.code == 0 || !said.out.is_empty() {
+            wrong.push(format!("{args:?}: {code} expected: {said:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

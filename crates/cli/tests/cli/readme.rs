@@ -4,12 +4,10 @@
 //! only shows a prompt. What such an agent would have to work at is looked at with `--dry-run`.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::docs::blocks;
-use crate::home::{Home, SIZE};
-use crate::terminal::Terminal;
+use crate::docs::{STAND_IN, attaches, blocks};
+use crate::home::Home;
 
 /// How a command is tried.
 #[derive(Clone, Copy)]
@@ -61,11 +59,8 @@ fn commands() -> Vec<String> {
 /// A home with a repository, and with two fake agent programs on the path.
 fn home() -> Home {
     let home = Home::new();
-    fs::create_dir(home.path("bin")).unwrap();
     for agent in ["claude", "codex"] {
-        let path = home.path("bin").join(agent);
-        fs::write(&path, "#!/bin/sh\nprintf 'This is not an agent\\n> '\nread line\n").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        home.program(agent, STAND_IN);
     }
     home.write("my-workflow.yaml", WORKFLOW);
     home.write("docs/spec.md", "A specification.\n");
@@ -97,14 +92,7 @@ fn every_command_of_the_readme_does_what_it_says() {
                 let name = home.asking("approve true");
                 runs(&home, &command.replace("NAME", &name));
             }
-            How::Attaches => {
-                let shell = home.shell("bash", &["-c", command]);
-                let mut terminal = Terminal::start(shell, SIZE);
-                terminal.until_shows("This is not an agent");
-                terminal.send("\x1dd");
-                terminal.until_shows("Detached");
-                assert_eq!(terminal.finish().code(), Some(0));
-            }
+            How::Attaches => attaches(&home, command),
             How::Runner => {}
         }
     }

@@ -1,5 +1,7 @@
 //! `coven run`, in a pipe and on a terminal.
 
+use std::fs;
+
 use insta::assert_snapshot;
 use rustix::process::Signal;
 
@@ -57,6 +59,25 @@ fn a_block_without_a_terminal_ends_with_exit_code_3_and_the_run_goes_on() {
     home.coven(&["approve", &name]).ok();
     home.coven(&["wait", &name, "--timeout", "60s"]).ok();
     assert!(home.path("project/said.txt").exists());
+}
+
+/// The files of the tour lie in the folder of its session, whether it is tidied up or not.
+#[test]
+fn the_tour_leaves_nothing_outside_its_session_however_it_ends() {
+    let home = Home::new();
+    let left = || -> Vec<_> {
+        fs::read_dir(home.path("tmp")).unwrap().flatten().map(|entry| entry.file_name()).collect()
+    };
+    home.coven(&["run", "demo", "--auto", "deny"]).code(1);
+    assert_eq!(left(), [] as [std::ffi::OsString; 0]);
+    let id = home.coven(&["ls", "--json"]).ok().json()["workflows"][0]["id"].clone();
+    let folder = home.path("project/.coven/sessions").join(id.as_str().unwrap());
+    assert!(folder.join("demo/1.txt").exists(), "what a retry goes on with is there");
+    home.coven(&["audit"]).ok();
+    home.coven(&["rm", "@"]).ok();
+    assert!(!folder.exists());
+    home.coven(&["run", "demo", "--auto", "allow"]).ok();
+    assert_eq!(left(), [] as [std::ffi::OsString; 0]);
 }
 
 #[test]

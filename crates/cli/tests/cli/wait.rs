@@ -52,3 +52,23 @@ fn an_agent_that_is_idle_is_waited_for() {
     home.coven(&["send", &name, "approve ls"]).ok();
     assert_eq!(wait().code(3).out, "blocked\n");
 }
+
+/// What `--auto` answers is not told as something that a person has to do.
+#[test]
+fn an_answer_that_comes_by_itself_blocks_nobody() {
+    let home = Home::new();
+    let gates: String =
+        (0..40).map(|n| format!("  - {{name: g{n}, type: gate, message: Look.}}\n")).collect();
+    for until in ["done", "blocked"] {
+        home.run(&gates, &["--auto", "allow", "--detach"]).ok();
+        let said = home.coven(&["wait", "@", "--until", until, "--timeout", "60s"]).ok();
+        assert_eq!((said.out.as_str(), said.err.as_str()), ("completed\n", ""), "{until}");
+    }
+    // What it leaves to a person still blocks, and is said.
+    let asks = "  - {name: ask, type: agent, adapter: shell, mode: interactive, extra_args: [bash, -c], prompt: 'read -r -p \"Overwrite it? (y/n) \" x'}\n";
+    home.run(asks, &["--auto", "allow", "--detach"]).ok();
+    let said = home.coven(&["wait", "@", "--until", "blocked", "--timeout", "60s"]).code(3);
+    assert!(said.err.contains("Overwrite it?"), "{}", said.err);
+    let said = home.coven(&["wait", "@", "--timeout", "10ms"]).code(124);
+    assert!(said.err.contains(" is blocked: ask"), "{}", said.err);
+}

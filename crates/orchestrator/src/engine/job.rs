@@ -7,6 +7,7 @@ mod conversation;
 mod follow;
 mod live;
 mod log;
+mod look;
 mod once;
 mod picture;
 mod private_home;
@@ -163,6 +164,7 @@ pub(crate) struct JobDetails {
     redactor: Redactor,
     /// What its agent shows when it reports by itself.
     report_token: Option<HookToken>,
+    runner: RunnerSlot,
 }
 
 impl JobDetails {
@@ -270,6 +272,7 @@ impl RunningJob {
                         secrets,
                         redactor,
                         report_token,
+                        runner: runner.clone(),
                     };
                     let log = JobLog::new(details.log_writer());
                     let mut job = Self {

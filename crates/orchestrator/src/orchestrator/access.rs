@@ -41,7 +41,8 @@ pub struct TaskAccess {
 
 impl TaskAccess {
     pub(crate) fn new(task: TaskSnapshot, look: &ReadOnlySession) -> Self {
-        let TaskSnapshot { attempt, place, status, adapter, mode, runner, queued: _ } = task;
+        let TaskSnapshot { attempt, place, status, adapter, mode, runner, queued: _, doing: _ } =
+            task;
         // The jobs of a foreign session lie nowhere; an empty path has no tape.
         let folder = look.attempt_path(place, &attempt).unwrap_or_default();
         let log = look.path().join(log_file(&attempt));

@@ -82,9 +82,22 @@ impl Orchestrator {
             if self.is_closing() {
                 break;
             }
-            // One that cannot be removed now is tried again the next time.
-            if self.purge(&id, "retention").await.is_ok() {
-                gone.push(id);
+            let name = self.entry(&id).map(|entry| entry.name).unwrap_or_default();
+            let base = self.shared.manager.base();
+            let base = base.path().display();
+            match self.purge(&id, "retention").await {
+                Ok(()) => {
+                    let keep = self.shared.options.retention.keep;
+                    tracing::info!(
+                        session = %id, %base,
+                        "{name} is deleted: {keep} that are over stay (retention in config.yaml)"
+                    );
+                    gone.push(id);
+                }
+                // It is tried again the next time.
+                Err(error) => {
+                    tracing::warn!(session = %id, %base, "{name} could not be deleted: {error}");
+                }
             }
         }
         gone

@@ -71,6 +71,14 @@ impl Orchestrator {
         .await
     }
 
+    /// Removes the `.coven` that was made for a session that was then refused, if it has nothing
+    /// else in it. The base directory stays open; the next session makes it again.
+    pub async fn remove_unused_folder(&self) {
+        let orchestrator = self.clone();
+        let removed = blocking(move || orchestrator.shared.manager.remove_unused()).await;
+        best_effort("remove the folder of a session that was refused", removed);
+    }
+
     pub(super) fn prepare(&self, new: NewSession) -> Result<Prepared, ExecuteError> {
         let mut plan = self.plan(new.what, &self.known())?;
         let inputs = |problems: Vec<FileProblem>| {
@@ -136,6 +144,7 @@ impl Orchestrator {
         let Prepared { plan, input, goal, env, auto, cause } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
+        let _making = manager.making();
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
         let repository = self.repository_for(&plan, base.path(), &name)?;
         // Registered before its folder is there: a folder without this is not ours.

@@ -21,7 +21,7 @@ use coven_store::{
     Retention, SealKey, SessionAuthority, SessionEntry,
 };
 use coven_workflow::state::WorkflowRun;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use serde::de::IgnoredAny;
 
 use super::listing::{entry_of, settle};
@@ -43,6 +43,21 @@ pub struct SessionManager {
     lock: Mutex<Lock>,
     /// What has to be said to the next who starts something here.
     notice: Mutex<Option<String>>,
+    /// How `.coven` came to be there.
+    origin: Mutex<FolderOrigin>,
+    /// Held for reading while a session is made, so that `.coven` is not removed under it.
+    making: RwLock<()>,
+}
+
+/// How the `.coven` of a base directory came to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FolderOrigin {
+    /// It was there when the base directory was opened.
+    Found,
+    /// It was made because a session was to be made.
+    Made,
+    /// That session was refused, so it was removed again.
+    Removed,
 }
 
 /// What is said when a `.coven` that was deleted under us was made again.
@@ -65,6 +80,8 @@ impl SessionManager {
         keeper: &str,
         clock: Clock,
     ) -> Result<Self, OpenError> {
+        let is_there = base_dir.join(".coven").symlink_metadata().is_ok();
+        let origin = if is_there { FolderOrigin::Found } else { FolderOrigin::Made };
         let base = BaseDir::create_owned(base_dir, agreed_owners)?;
         let lock = Lock::take(&base, &LockHolder::this_process(keeper, clock.now(), None))?;
         // What is left of removals and creations that were cut short was never missed.
@@ -93,6 +110,8 @@ impl SessionManager {
             clock,
             lock: Mutex::new(lock),
             notice: Mutex::default(),
+            origin: Mutex::new(origin),
+            making: RwLock::default(),
         })
     }
 
@@ -224,10 +243,30 @@ impl SessionManager {
             before - index.entries().count()
         };
         *self.base.write() = base.clone();
+        let was = std::mem::replace(&mut *self.origin.lock(), FolderOrigin::Made);
+        if was == FolderOrigin::Removed {
+            return Ok(base);
+        }
         let notice = deleted_notice(gone);
         tracing::warn!(base = %base.path().display(), "{notice}");
         *self.notice.lock() = Some(notice);
         Ok(base)
+    }
+
+    /// Keeps `.coven` from being removed while a session is made in it.
+    pub(crate) fn making(&self) -> RwLockReadGuard<'_, ()> {
+        self.making.read()
+    }
+
+    /// Removes the `.coven` that was made for a session that was then refused, if nothing else is
+    /// in it. The next session makes it again.
+    pub(crate) fn remove_unused(&self) -> Result<(), FileError> {
+        let _alone = self.making.write();
+        let mut origin = self.origin.lock();
+        if *origin == FolderOrigin::Made && self.base().remove_unused()? {
+            *origin = FolderOrigin::Removed;
+        }
+        Ok(())
     }
 
     /// What has to be said to the next who starts something here, once.

@@ -10,10 +10,14 @@ use coven_model::{
 use coven_orchestrator::{LiveEvent, Orchestrator, PublishedEvent};
 use coven_runtime::hold::HolderFolder;
 use coven_runtime::processes;
+use coven_store::journal::OpenError;
+use coven_store::{BaseDir, Session};
 use coven_tape::{TapeEvent, TapeReader};
 use serde_json::{Value, json};
 
-use crate::support::{Base, agreed, decide, end, fact, intervention, nothing_left, until};
+use crate::support::{
+    Base, agreed, authority_of, decide, end, fact, intervention, nothing_left, until,
+};
 
 fn task(name: &str) -> TaskId {
     TaskId::new(name).unwrap()
@@ -39,10 +43,12 @@ fn tape(folder: &Path) -> (String, String) {
     (text(shown), text(typed))
 }
 
-/// Two stages; in the second an agent asks.
+/// Two stages; in the first an agent works until a file is there, in the second one asks.
 fn two_stages() -> String {
-    let first =
-        json!({"id": "first", "adapter": "demo", "executionMode": "headless", "prompt": "say one"});
+    let first = json!({
+        "id": "first", "adapter": "demo", "executionMode": "headless", "permissions": "all",
+        "prompt": "approve until test -e go.txt; do sleep 0.05; done",
+    });
     let ask = json!({
         "id": "ask", "adapter": "demo", "executionMode": "interactive", "permissions": "ask",
         "prompt": "approve touch made.txt; exit 0",
@@ -62,11 +68,23 @@ async fn a_session_is_running_while_an_agent_works_and_blocked_as_soon_as_it_ask
         matches!(event, SessionEvent::TaskStarted(_)).then_some(())
     })
     .await;
+    let status = |orchestrator: &Orchestrator| orchestrator.controller(&id).unwrap().status();
+    // It goes on only when the file is there, so this is what it is while the agent works.
+    assert_eq!(status(&orchestrator), WorkflowStatus::Running);
+    until("the view", || view_on_disk(&base, &id)["taskStatus"]["first"] == "RUNNING").await;
+    let view = view_on_disk(&base, &id);
+    assert_eq!((&view["status"], &view["currentStep"]), (&json!("running"), &json!("a")));
+    assert_eq!(
+        (&view["currentStageIndex"], &view["taskStatus"]["ask"]),
+        (&json!(0), &json!("PENDING"))
+    );
+    std::fs::write(base.path().join("go.txt"), "").unwrap();
+
     let asked = intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::Approval);
     assert_eq!(asked.task, Some(task("ask")));
+    assert!(asked.excerpt.contains("touch made.txt"), "what is asked: {}", asked.excerpt);
     // What is told of is true by then, in memory and on the disk.
-    let status = |orchestrator: &Orchestrator| orchestrator.controller(&id).unwrap().status();
     until("that it is blocked", || status(&orchestrator) == WorkflowStatus::Blocked).await;
     until("the view", || view_on_disk(&base, &id)["status"] == "blocked").await;
     let view = view_on_disk(&base, &id);
@@ -123,6 +141,16 @@ async fn what_is_done_to_one_session_is_nothing_to_another() {
         let controller = orchestrator.controller(id).unwrap();
         assert_eq!(controller.snapshot().id(), id);
     }
+    // It is the only one that writes its session: no other gets the journal while it is there.
+    let (path, all) = (base.path().to_owned(), ids.clone());
+    coven_orchestrator::blocking(move || {
+        let store = BaseDir::find(&path).unwrap().unwrap();
+        for id in &all {
+            let other = Session::open(&store, &authority_of(&path), id).map(drop);
+            assert!(matches!(other, Err(OpenError::InUse { .. })), "{other:?}");
+        }
+    })
+    .await;
     // Each has processes of its own.
     let running = |id: &SessionId| {
         let folder = HolderFolder::new(base.attempt(id, "talk", 1));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use coven_model::event::InterventionDecision;
+use coven_model::view::HistoryKind;
 use coven_model::{InterventionChoice, InterventionKind, WorkflowStatus};
 use coven_orchestrator::Orchestrator;
 use coven_policy::{AgentAutomation, AgentQuestion, FunctionHandler, TerminalInput};
@@ -240,5 +241,9 @@ async fn a_prompt_that_is_no_argument_is_typed_once_and_arrives_whole() {
     assert_eq!(read(&base.path().join("got.txt")), "first, and whole\nbye\n");
     let spawn = std::fs::read_to_string(base.attempt(&id, "ask", 1).join("spawn.json")).unwrap();
     assert!(!spawn.contains("first, and whole"), "it is no argument");
+    let said = view.history.iter().filter(|entry| entry.text.contains("first, and whole"));
+    let said: Vec<HistoryKind> = said.map(|entry| entry.what).collect();
+    assert_eq!(said.first(), Some(&HistoryKind::Prompt), "{:#?}", view.history);
+    assert_eq!(said.iter().filter(|what| **what == HistoryKind::Prompt).count(), 1);
     nothing_left(&id, &view);
 }

@@ -17,6 +17,8 @@ mod closed_output;
 mod controllers;
 mod conversations;
 mod endings;
+#[cfg(all(debug_assertions, target_os = "linux"))]
+mod failed_sync;
 mod fan_out;
 mod faults;
 mod feed;

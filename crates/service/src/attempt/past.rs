@@ -25,7 +25,7 @@ pub(super) struct AttemptKey {
 
 /// The file of a journal as it is now. Another one means that more may have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct JournalStamp {
+pub(crate) struct JournalStamp {
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
@@ -33,7 +33,7 @@ pub(super) struct JournalStamp {
 
 impl JournalStamp {
     /// Looks at the journal of a session; none if it cannot be seen. Waits on the disk.
-    pub(super) fn of(base_dir: &Path, session: &SessionId) -> Option<Self> {
+    pub(crate) fn of(base_dir: &Path, session: &SessionId) -> Option<Self> {
         let path = session_path(base_dir, session).join(journal::FILE);
         let file = std::fs::symlink_metadata(path).ok()?;
         let changed = (file.ctime(), file.ctime_nsec());

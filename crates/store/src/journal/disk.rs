@@ -39,6 +39,8 @@ mod real {
 
     pub(in crate::journal) fn sync(file: &File) -> io::Result<()> {
         disk_wait::check("syncing a journal");
+        #[cfg(all(debug_assertions, target_os = "linux"))]
+        crate::faults::check(file)?;
         let begun = Instant::now();
         let synced = file.sync_data();
         sync_times::took(begun.elapsed());

@@ -81,6 +81,11 @@ fn fifty_stay_by_default_and_age_counts_from_the_last_change() {
     let index = base.index();
     let expired = Retention::default().expired(&index, NOW, |_| false);
     assert_eq!(expired, [0, 1, 2].map(id));
+    // One that ended just now is still in memory, and is one of the fifty.
+    let expired = Retention::default().expired(&index, NOW, |needed| *needed == id(52));
+    assert_eq!(expired, [0, 1, 2].map(id));
+    let expired = Retention::default().expired(&index, NOW, |needed| *needed == id(1));
+    assert_eq!(expired, [0, 2].map(id));
     let policy = Retention { age: Some(Duration::from_secs(95)), ..Retention::default() };
     assert_eq!(policy.expired(&index, NOW, |_| false), [0, 1, 2, 3, 4].map(id));
     let policy = Retention { keep: usize::MAX, age: None };

@@ -13,6 +13,7 @@ use coven_runtime::hold::{HolderFolder, SpawnRecord};
 use coven_runtime::sandbox::{Enforcement, PORTS_ABI, SCOPES_ABI, TRUNCATION_ABI};
 
 use super::begin::COMMAND_ADAPTER;
+use super::look::{FolderLook, LookReason};
 use super::picture::{self, FolderMetadata, PictureSize};
 use super::private_home::MAX_COPY_BYTES;
 use super::{JobDetails, PRIVATE_MODE};
@@ -168,7 +169,10 @@ impl JobDetails {
         if self.spec.sandbox != SandboxMode::ReadOnly {
             return None;
         }
-        let picture = FolderMetadata::take(&self.cwd(), &self.not_compared(adapter));
+        let look = FolderLook::new(LookReason::Before);
+        let picture = self.runner.show_look(look, |look| {
+            FolderMetadata::take(&self.cwd(), &self.not_compared(adapter), look)
+        });
         // Without a picture nothing is compared, which the start of the job tells.
         let saved = picture.save(self.attempt.folder());
         let size = saved.is_ok().then(|| picture.size());
@@ -194,8 +198,11 @@ impl JobDetails {
         let Ok(adapter) = self.adapter() else { return outcome };
         let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
         let Some(before) = FolderMetadata::load(attempt) else { return outcome };
-        let now = FolderMetadata::take(&self.cwd(), &self.not_compared(&*adapter));
-        JobOutcome { touched: before.differences(&now, confined), ..outcome }
+        let touched = self.runner.show_look(FolderLook::new(LookReason::After), |look| {
+            let now = FolderMetadata::take(&self.cwd(), &self.not_compared(&*adapter), look);
+            before.differences(&now, confined)
+        });
+        JobOutcome { touched, ..outcome }
     }
 
     /// What confines the process, as it was written down when it was started.

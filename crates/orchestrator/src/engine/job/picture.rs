@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 use coven_folder::OpenFolder;
 
+use super::look::FolderLook;
+
 /// More files than this are not looked at: a picture must not take longer than the job.
 const MAX_FILES: usize = 200_000;
 
@@ -116,11 +118,16 @@ impl FolderMetadata {
     /// Looks at everything below a folder, but for what lies in one of `without`, what git keeps
     /// its objects in, and other file systems. What cannot be looked at is left out: a job with
     /// our rights cannot get there either.
-    pub(super) fn take(folder: &Path, without: &BTreeSet<PathBuf>) -> Self {
-        Self::take_most(folder, without, MAX_FILES)
+    pub(super) fn take(folder: &Path, without: &BTreeSet<PathBuf>, look: &FolderLook) -> Self {
+        Self::take_most(folder, without, MAX_FILES, look)
     }
 
-    fn take_most(folder: &Path, without: &BTreeSet<PathBuf>, most: usize) -> Self {
+    fn take_most(
+        folder: &Path,
+        without: &BTreeSet<PathBuf>,
+        most: usize,
+        look: &FolderLook,
+    ) -> Self {
         let mut picture = Self::default();
         let Ok(root) = fs::canonicalize(folder) else { return picture };
         let Ok(metadata) = fs::symlink_metadata(&root) else { return picture };
@@ -156,6 +163,7 @@ impl FolderMetadata {
                     folders.push(path.clone());
                 }
                 found.push((path, FileMetadata::new(&metadata)));
+                look.count();
             }
         }
         picture.entries = found.into_iter().collect();

@@ -5,6 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::engine::job::look::LookReason;
+
+fn look() -> FolderLook {
+    FolderLook::new(LookReason::Before)
+}
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -16,11 +21,30 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn take(folder: &Path) -> FolderMetadata {
-    FolderMetadata::take(folder, &BTreeSet::new())
+    FolderMetadata::take(folder, &BTreeSet::new(), &look())
 }
 
 fn set_time(path: &Path, time: SystemTime) {
     File::open(path).unwrap().set_times(FileTimes::new().set_modified(time)).unwrap();
+}
+
+#[test]
+fn how_far_a_look_is_can_be_read_while_it_lasts() {
+    let folder = folder();
+    let slot = crate::engine::job::runner_slot::RunnerSlot::default();
+    let before = slot.show_look(look(), |look| {
+        let said = || slot.look_words().unwrap();
+        assert_eq!(said(), "notes how 0 files are before it begins");
+        let before = FolderMetadata::take(folder.path(), &BTreeSet::new(), look);
+        assert_eq!(said(), "notes how 5 files are before it begins");
+        before
+    });
+    assert_eq!(slot.look_words(), None);
+    slot.show_look(FolderLook::new(LookReason::After), |look| {
+        assert_eq!(FolderMetadata::take(folder.path(), &BTreeSet::new(), look), before);
+        let said = slot.look_words().unwrap();
+        assert_eq!(said, "compares 5 files with how they were before it");
+    });
 }
 
 #[test]
@@ -120,7 +144,7 @@ fn what_is_left_out_is_not_looked_at() {
     let folder = folder();
     fs::create_dir_all(folder.path().join(".git/objects/ab")).unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
-    let picture = FolderMetadata::take(&root, &BTreeSet::from([root.join("src")]));
+    let picture = FolderMetadata::take(&root, &BTreeSet::from([root.join("src")]), &look());
     let paths: Vec<&str> =
         picture.entries.keys().filter_map(|path| std::str::from_utf8(path).ok()).collect();
     assert_eq!(paths, [".", ".git", "a.txt"]);
@@ -132,13 +156,13 @@ fn a_large_folder_is_cut_and_says_so_and_many_differences_are_counted() {
     for number in 0..80 {
         fs::write(folder.path().join(format!("{number:03}")), "").unwrap();
     }
-    let before = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71);
+    let before = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71, &look());
     assert!(before.capped);
     for number in 0..80 {
         let path = folder.path().join(format!("{number:03}"));
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }
-    let after = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71);
+    let after = FolderMetadata::take_most(folder.path(), &BTreeSet::new(), 71, &look());
     let told = before.differences(&after, true);
     assert_eq!((told.len(), told.last().unwrap().as_str()), (51, "and 20 more"));
 }
