@@ -236,6 +236,11 @@ fn reference() -> BTreeMap<String, String> {
     sections.map(split).collect()
 }
 
+/// Whether a command does nothing without one of its verbs.
+fn is_group(name: &str, text: &str) -> bool {
+    text.contains(&format!("Usage: coven {name} <COMMAND>"))
+}
+
 /// What is wrong with a command that a page mentions.
 fn wrong(reference: &BTreeMap<String, String>, command: &str) -> Option<String> {
     let command = command.split(" | ").next()?.split(" > ").next()?.split(" && ").next()?;
@@ -253,7 +258,7 @@ fn wrong(reference: &BTreeMap<String, String>, command: &str) -> Option<String> 
             return Some(format!("there is no verb `{}`", verbs[0]));
         }
         // A group does nothing without one of its verbs.
-        Some((name, text)) if text.contains("<COMMAND>") && verbs.join(" ") != name => {
+        Some((name, text)) if is_group(&name, text) && verbs.join(" ") != name => {
             return Some(format!("`coven {name}` has no verb `{}`", verbs.last().unwrap()));
         }
         Some(found) => found,
