@@ -69,9 +69,9 @@ impl ScreenStillness {
             |(at, line): &(usize, &LineHistory)| Some(*at) != cursor && line.is_restless(now);
         let leaves_out = lines().filter(is_restless).count() <= MAX_RESTLESS_LINES;
         let counted = lines().filter(|line| !(leaves_out && is_restless(line)));
-        let changed = counted.map(|(at, line)| match Some(at) == cursor {
-            true => line.changed,
-            false => line.reworded.back().copied().unwrap_or_default(),
+        let changed = counted.map(|(at, line)| {
+            let reworded = line.reworded.back().copied().unwrap_or_default();
+            if Some(at) == cursor { line.changed } else { reworded }
         });
         changed.max().unwrap_or_default().max(self.scrolled_at)
     }

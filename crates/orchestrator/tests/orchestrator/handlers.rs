@@ -201,7 +201,8 @@ async fn an_agent_that_shows_what_no_rule_knows_calls_a_person() {
     assert_eq!(asked.kind, InterventionKind::UnknownState);
     assert!(asked.excerpt.ends_with("which account"), "{}", asked.excerpt);
     assert_eq!(orchestrator.unheard_agents(), 0);
-    assert!(orchestrator.answer_and_see(&asked.id, send("mine"), None).await.unwrap());
+    // Its end may be known before that it took this.
+    orchestrator.answer(&asked.id, send("mine"), None).await.unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(read(&base.path().join("got.txt")), "<><mine>");

@@ -323,9 +323,10 @@ mod tests {
 
     #[test]
     fn between_buttons_that_no_arrow_moves_tab_does() {
-        let buttons = |selected: usize| ScreenMenu {
-            layout: MenuLayout::Columns,
-            ..menu(&["Yes", "No"], selected)
+        let buttons = |selected: usize| {
+            let mut buttons = menu(&["Yes", "No"], selected);
+            buttons.layout = MenuLayout::Columns;
+            buttons
         };
         let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
         assert_eq!(way.feed(Some(&buttons(0)), s(0)), press("Right"));

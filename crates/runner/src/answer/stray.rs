@@ -11,24 +11,31 @@ const STRAY_KEY_TIME: Duration = Duration::from_secs(30);
 /// Keys of an answer that were read and have had no effect that could be seen.
 #[derive(Debug)]
 pub(crate) struct StrayKeys {
-    /// What was asked then. Nothing if the keys were pressed by another process: what is asked when
-    /// this one first looks, as long as nothing was printed, is what was asked then.
-    asked: Option<Option<Vec<String>>>,
+    asked: AskedThen,
     /// Up to where the agent had printed when the last of them was pressed.
     offset: u64,
     until: Duration,
 }
 
+/// What was asked when keys were pressed.
+#[derive(Debug)]
+enum AskedThen {
+    /// These words, if anything.
+    Words(Option<Vec<String>>),
+    /// Another process saw it. As long as nothing was printed, it is what this one sees first.
+    Unseen,
+}
+
 impl StrayKeys {
     /// The last of them was pressed when the agent had printed so much, and this is asked now.
     pub(crate) fn new(asked: Option<Vec<String>>, offset: u64, now: Duration) -> Self {
-        Self { asked: Some(asked), offset, until: now + STRAY_KEY_TIME }
+        Self { asked: AskedThen::Words(asked), offset, until: now + STRAY_KEY_TIME }
     }
 
     /// Another process has pressed them when the agent had printed so much. How long ago that was is
     /// not known.
     pub(crate) fn found(offset: u64) -> Self {
-        Self { asked: None, offset, until: STRAY_KEY_TIME }
+        Self { asked: AskedThen::Unseen, offset, until: STRAY_KEY_TIME }
     }
 
     /// Why no other key is pressed now, while the same is asked as then and the agent, which has
@@ -41,8 +48,14 @@ impl StrayKeys {
     ) -> Option<AnswerError> {
         let left = self.until.checked_sub(now).filter(|left| !left.is_zero())?;
         let after_seconds = left.as_secs() + 1;
-        let then = self.asked.get_or_insert_with(|| asked.map(<[String]>::to_vec));
-        let has_reacted = printed > self.offset || then.as_deref() != asked;
+        let is_same = match &self.asked {
+            AskedThen::Words(words) => words.as_deref() == asked,
+            AskedThen::Unseen => {
+                self.asked = AskedThen::Words(asked.map(<[String]>::to_vec));
+                true
+            }
+        };
+        let has_reacted = printed > self.offset || !is_same;
         (!has_reacted).then_some(AnswerError::MayStillAct { after_seconds })
     }
 }

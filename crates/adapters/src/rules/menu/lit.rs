@@ -151,9 +151,9 @@ fn is_offered(view: &LineView<'_>, row: &EntryRow<'_>, lines: Range<usize>) -> b
     // Programs that print their rows have their cursor in the line below. A row that is lit and has
     // none above is a heading itself.
     let is_left = || {
-        let below = |&(line, column): &(usize, usize)| line == lines.end && column == 0;
+        let below = |(line, column)| line == lines.end && column == 0;
         let has_heading = !heading(view, &lines).is_empty();
-        has_heading && !view.collects_line() && view.cursor_line().filter(below).is_some()
+        has_heading && !view.collects_line() && view.cursor_line().is_some_and(below)
     };
     is_asked_at(view, lines.clone())
         || (is_inverse && !is_bar && (at_cursor || is_named() || is_left()))

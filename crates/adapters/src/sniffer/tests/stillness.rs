@@ -6,12 +6,12 @@ use super::*;
 
 /// After how many seconds a person is told of a program that prints something every quarter of a
 /// second for two minutes.
-fn told_after(begin: &str, print: impl Fn(u64) -> String) -> Option<u64> {
+fn told_after(begin: &str, print: impl Fn(usize) -> String) -> Option<u64> {
     let mut screen = Screen::new(GridSize::new(80, 24));
     let mut sniffer = sniffer();
     screen.feed(begin.replace('\n', "\r\n").as_bytes());
-    (0..480).find_map(|turn| {
-        let now = ms(turn * 250);
+    (0_usize..480).zip(0_u64..).find_map(|(turn, quarter)| {
+        let now = ms(quarter * 250);
         let printed = print(turn);
         if turn == 0 || !printed.is_empty() {
             screen.feed(printed.replace('\n', "\r\n").as_bytes());
@@ -19,7 +19,7 @@ fn told_after(begin: &str, print: impl Fn(u64) -> String) -> Option<u64> {
             sniffer.read_screen(&screen.snapshot(), now);
         }
         sniffer.tick(now);
-        sniffer.take_unexplained(now).then(|| now.as_secs())
+        sniffer.take_unexplained(now).then_some(now.as_secs())
     })
 }
 
@@ -33,21 +33,19 @@ const PROMPT: &str = "\n\nWhat should the release be called\n  name it: ";
 /// Spec: C0.14.2
 #[test]
 fn a_prompt_below_a_line_that_is_painted_all_the_time_reaches_a_person() {
-    let clock = |turn: u64| status_line(&format!("up for {}:{:02}", turn / 240, turn / 4 % 60));
+    let clock = |turn: usize| status_line(&format!("up for {}:{:02}", turn / 240, turn / 4 % 60));
     assert_eq!(told_after(PROMPT, clock), Some(20));
-    let spinner =
-        |turn: u64| status_line(&format!("{} 12%", ['⠋', '✻', '|', '·'][turn as usize % 4]));
+    let spinner = |turn: usize| status_line(&format!("{} 12%", ['⠋', '✻', '|', '·'][turn % 4]));
     assert_eq!(told_after(PROMPT, spinner), Some(20));
-    let news = |turn: u64| {
-        status_line(&"tip: press help to see more ".repeat(3)[turn as usize % 28..][..40])
-    };
+    let news =
+        |turn: usize| status_line(&"tip: press help to see more ".repeat(3)[turn % 28..][..40]);
     assert!(
         told_after(PROMPT, news).is_some_and(|after| after <= 22),
         "{:?}",
         told_after(PROMPT, news)
     );
-    let slow = |turn: u64| match turn % 40 {
-        0 => status_line(["all is well", "two branches", "no network"][turn as usize / 40 % 3]),
+    let slow = |turn: usize| match turn % 40 {
+        0 => status_line(["all is well", "two branches", "no network"][turn / 40 % 3]),
         _ => String::new(),
     };
     assert!(
@@ -56,22 +54,24 @@ fn a_prompt_below_a_line_that_is_painted_all_the_time_reaches_a_person() {
         told_after(PROMPT, slow)
     );
     // The cursor of a program that hides it stays where it painted last.
-    let hidden = |turn: u64| format!("\x1b[?25l\x1b[1;1H⠋ waiting for you since {turn}s");
+    let hidden = |turn: usize| format!("\x1b[?25l\x1b[1;1H⠋ waiting for you since {turn}s");
     assert_eq!(told_after(PROMPT, hidden), Some(20));
 }
 
 /// Spec: C0.14.2
 #[test]
 fn a_program_that_does_something_nobody_knows_is_left_alone() {
-    let lines =
-        |turn: u64| if turn % 20 == 0 { format!("compiled {turn}\n") } else { String::new() };
+    let lines = |turn: usize| {
+        if turn.is_multiple_of(20) { format!("compiled {turn}\n") } else { String::new() }
+    };
     assert_eq!(told_after("", lines), None);
-    let numbers = |turn: u64| if turn % 20 == 0 { format!("{turn}\n") } else { String::new() };
+    let numbers =
+        |turn: usize| if turn.is_multiple_of(20) { format!("{turn}\n") } else { String::new() };
     assert_eq!(told_after("", numbers), None, "they scroll");
     assert_eq!(told_after("testing ", |_| ".".to_owned()), None);
     assert_eq!(told_after("", |turn| format!("\r{turn} of 480")), None);
-    let many = |turn: u64| {
-        let word = ["one", "two", "three"][turn as usize % 3];
+    let many = |turn: usize| {
+        let word = ["one", "two", "three"][turn % 3];
         format!("\x1b[?25l\x1b[H{word}\n{word}\n{word}\n")
     };
     assert_eq!(told_after("", many), None);
