@@ -17,7 +17,7 @@ fn agent(home: &Home) -> String {
 }
 
 #[test]
-fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
+fn comments_are_kept_until_they_are_sent_and_then_go_in_one_message() {
     let home = repository();
     let name = agent(&home);
     let full = format!("{name}/agent");
@@ -61,7 +61,7 @@ fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
 }
 
 #[test]
-fn a_remark_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
+fn a_comment_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
     let home = repository();
     let name = agent(&home);
     let trees = home.coven(&["trees", "--json"]).ok().json();
