@@ -38,6 +38,7 @@ mod support;
 mod tasks;
 mod teams;
 mod terminals;
+mod tree_confinement;
 mod tree_requests;
 mod tree_traps;
 mod trees;
