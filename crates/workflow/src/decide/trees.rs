@@ -112,6 +112,10 @@ impl DecisionDraft {
         let Some(id) = run.tree_of(step, role) else { return true };
         match run.tree(&id) {
             Some(tree) if tree.phase == TreePhase::Wanted => !self.holds(DecisionRule::TreeFirst),
+            // The next may write over what was done there.
+            Some(tree) if tree.checkpoint_due.is_some() && tree.problem.is_none() => {
+                !self.holds(DecisionRule::KeptFirst)
+            }
             // One that was removed is missed by its job, which says so.
             Some(_) => true,
             None => {

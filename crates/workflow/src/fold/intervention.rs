@@ -72,8 +72,15 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             });
         }
         SessionEvent::InputQueued { job, number, text, seen, by } => {
+            // One that a person sends while the agent waits for it follows a turn that was kept.
+            let waits = run.live(job).is_none_or(|live| live.turn.is_some());
+            let ends_turn = by.is_some() && !waits;
+            if by.is_none() && run.live(job).is_some_and(LiveJob::was_given_something) {
+                super::tree::keep(run, job);
+            }
             change_live(run, job, |live| {
-                live.queue_text(PendingText::new(*number, text.clone()));
+                let queued = PendingText::new(*number, text.clone());
+                live.queue_text(PendingText { ends_turn, ..queued });
                 live.sent = live.sent.max(*number);
                 if by.is_none() {
                     if live.says(text) {
@@ -90,13 +97,17 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 DeliveredInput::Answer(id) => run.number(id),
                 _ => None,
             };
+            let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
+            let typing = run.live(job).and_then(|live| live.typing.as_ref());
+            if typing.is_some_and(|typing| typing.ends_turn && typed(typing)) {
+                super::tree::keep(run, job);
+            }
             change_live(run, job, |live| {
                 live.seen = live.seen.max(*seen);
                 live.refused.clear();
                 if let Some(number) = answered {
                     live.set_answer(number, AnswerPhase::Given);
                 }
-                let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
                 if live.typing.as_ref().is_some_and(typed) {
                     live.next_text();
                 }
@@ -149,8 +160,8 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
         }
     }
     let job = attempt_of(&pending).filter(|_| intervention.kind == InterventionKind::EndedTurn);
-    if let Some(spec) = job.and_then(|job| Some(run.live(&job)?.spec.clone())) {
-        super::tree::leave(run, &spec, false);
+    if let Some(job) = job {
+        super::tree::keep(run, &job);
     }
     run.interventions.insert(number, Arc::new(pending));
 }

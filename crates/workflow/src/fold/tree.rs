@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{
-    Intervention, InterventionChoice, InterventionKind, JobSpec, JobWork, PermissionLevel,
-    SandboxMode, TreeId, TreeWork,
+    AttemptId, Intervention, InterventionChoice, InterventionKind, JobSpec, JobWork,
+    PermissionLevel, SandboxMode, TaskId, TreeId, TreeWork,
 };
 
 use crate::state::{LandingPhase, StepProgress, TreePhase, TreeProblem, TreeRun, WorkflowRun};
@@ -123,6 +123,13 @@ pub(super) fn leave(run: &mut WorkflowRun, spec: &JobSpec, succeeded: bool) {
             tree.landing = LandingPhase::Open;
         }
     });
+}
+
+/// The agent of a job has ended a turn: what is in its tree is to be kept.
+pub(super) fn keep(run: &mut WorkflowRun, job: &AttemptId) {
+    if let Some(spec) = run.live(job).map(|live| live.spec.clone()) {
+        leave(run, &spec, false);
+    }
 }
 
 fn may_write(spec: &JobSpec) -> bool {

@@ -179,11 +179,14 @@ pub struct PendingText {
     /// The intervention that says that it did not arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// Whether it was queued in the middle of a turn: that is over when it has arrived.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_turn: bool,
 }
 
 impl PendingText {
     pub(crate) fn new(number: u32, text: String) -> Self {
-        Self { number, text, attempt: 1, unverified: false, held: None }
+        Self { number, text, attempt: 1, unverified: false, held: None, ends_turn: false }
     }
 }
 
