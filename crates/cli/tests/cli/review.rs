@@ -81,3 +81,24 @@ fn a_comment_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_go
     let would = home.coven(&["review", "send", &name, "--dry-run"]).ok().out;
     assert!(would.contains("About notes.txt:3, which was:\n> third\nabout third"), "{would}");
 }
+
+#[test]
+fn a_review_of_what_is_over_begins_a_run_and_says_which() {
+    let home = repository();
+    let name = agent(&home);
+    home.coven(&["finish", &name]).ok();
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    let full = format!("{name}/agent");
+    let sent = ["review", "send", &full, "--summary", "say reviewed", "--json"];
+    let sent = home.coven(&sent).ok().json();
+    assert_eq!(sent["delivery"], "run", "{sent:#}");
+    let run = sent["run"].as_str().unwrap();
+    assert_ne!(run, name);
+    home.coven(&["wait", run, "--until", "idle", "--timeout", "60s"]).ok();
+    let trees = home.coven(&["trees", run, "--json"]).ok().json();
+    let path = trees["trees"][0]["path"].as_str().unwrap();
+    let text = fs::read_to_string(std::path::Path::new(path).join("notes.txt")).unwrap();
+    assert_eq!(text, "first\nsecond\nthird\n", "it goes on from what was done");
+    let said = home.coven(&["review", "send", &full, "--summary", "say more"]).ok().out;
+    assert!(said.contains("is over; ") && said.contains(" begins with it"), "{said}");
+}

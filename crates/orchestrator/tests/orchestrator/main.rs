@@ -30,6 +30,7 @@ mod missing;
 mod purge;
 mod recorded_dialogs;
 mod recovery;
+mod reviews;
 mod sessions;
 mod slots;
 mod stages;

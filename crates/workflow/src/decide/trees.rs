@@ -201,6 +201,16 @@ impl DecisionDraft {
         if let Some(place) = again {
             return self.start_if_due(place as usize);
         }
+        // One that could not do what a review asks for is not landed as if it had been.
+        let failed = state
+            .tasks
+            .iter()
+            .find(|task| task.review.is_some() && matches!(task.phase, TaskPhase::Failed { .. }));
+        if let Some(task) = failed {
+            let (id, error) = (task.id.clone(), super::single::reason(task));
+            let kind = super::single::failure(task, InterventionKind::FailedStep);
+            return self.open_intervention(kind, Some(id), error);
+        }
         let open: Vec<TreeRun> =
             run.landable().filter(|tree| !tree.is_settled()).cloned().collect();
         let Some(next) = open.first() else {

@@ -72,25 +72,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             });
         }
         SessionEvent::InputQueued { job, number, text, seen, by } => {
-            // One that a person sends while the agent waits for it follows a turn that was kept.
-            let waits = run.live(job).is_none_or(|live| live.turn.is_some());
-            let ends_turn = by.is_some() && !waits;
-            if by.is_none() && run.live(job).is_some_and(LiveJob::was_given_something) {
-                super::tree::keep(run, job);
-            }
-            change_live(run, job, |live| {
-                let queued = PendingText::new(*number, text.clone());
-                live.queue_text(PendingText { ends_turn, ..queued });
-                live.sent = live.sent.max(*number);
-                if by.is_none() {
-                    if live.says(text) {
-                        live.say = None;
-                    } else {
-                        live.taken = live.taken.saturating_add(1);
-                    }
-                }
-                live.seen = live.seen.max(*seen);
-            });
+            queue_input(run, job, (*number, text), *seen, by.is_none());
         }
         SessionEvent::InputDelivered { job, input, seen } => {
             let answered = match input {
@@ -164,6 +146,35 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
         super::tree::keep(run, &job);
     }
     run.interventions.insert(number, Arc::new(pending));
+}
+
+/// A text is to be typed: the next one of the plan, or one of a person.
+fn queue_input(
+    run: &mut WorkflowRun,
+    job: &AttemptId,
+    (number, text): (u32, &str),
+    seen: u64,
+    is_planned: bool,
+) {
+    // One that a person sends while the agent waits for it follows a turn that was kept.
+    let waits = run.live(job).is_none_or(|live| live.turn.is_some());
+    let ends_turn = !is_planned && !waits;
+    if is_planned && run.live(job).is_some_and(LiveJob::was_given_something) {
+        super::tree::keep(run, job);
+    }
+    change_live(run, job, |live| {
+        let queued = PendingText::new(number, text.to_owned());
+        live.queue_text(PendingText { ends_turn, ..queued });
+        live.sent = live.sent.max(number);
+        if is_planned {
+            if live.says(text) {
+                live.say = None;
+            } else {
+                live.taken = live.taken.saturating_add(1);
+            }
+        }
+        live.seen = live.seen.max(seen);
+    });
 }
 
 /// Whether the text under way waits for the decision about this intervention.

@@ -180,6 +180,16 @@ pub(super) fn decide(
     true
 }
 
+/// A task begins again with a review: what could not be done with what it left is tried again with
+/// what it leaves then.
+pub(super) fn reviewed(run: &mut WorkflowRun, task: &TaskId) {
+    if let Some(tree) = run.tree_of_task(task) {
+        change(run, &tree, |tree| {
+            tree.problem = tree.problem.take().filter(|problem| problem.work == TreeWork::Make);
+        });
+    }
+}
+
 /// What could not be done is tried again with the step.
 pub(super) fn retry(run: &mut WorkflowRun) {
     for tree in run.trees.values_mut() {
