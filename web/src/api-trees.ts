@@ -8,7 +8,7 @@ export const RUN_TREE = "@run";
 export type FileChangeStatus = "added" | "modified" | "deleted" | "renamed" | "type-changed";
 export type FileKind = "file" | "symlink" | "submodule";
 export type ReviewSide = "old" | "new";
-export type ReviewDelivery = "none" | "message" | "queued" | "attempt";
+export type ReviewDelivery = "none" | "message" | "queued" | "attempt" | "run";
 export type TreeState = "wanted" | "ready" | "gone" | "removed";
 export type MergeMode = "merge" | "squash" | "rebase";
 export type MergeOutcome = "landed" | "would-land" | "nothing" | "conflict" | "dirty-checkout";
@@ -100,6 +100,8 @@ export interface SendReview {
 export interface ReviewAnswer {
   delivery: ReviewDelivery;
   attempt?: number;
+  /** The name of the run that begins with it. */
+  run?: string;
   message: string;
   /** Places in the comments whose lines have changed since. */
   outdated?: number[];

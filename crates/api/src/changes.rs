@@ -5,6 +5,8 @@
 //! mark in front. Then it stands in quotation marks with octal escapes, as git writes it. A request
 //! names a file in the same way.
 
+use std::collections::BTreeMap;
+
 use coven_model::{AttemptId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -287,6 +289,10 @@ pub struct SendReview {
     /// Whether it is sent. Otherwise the answer says what would be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub send: bool,
+    /// The environment that an agent gets which is started with it after its run is over: that of
+    /// the caller. Without it, it gets the daemon's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, String>>,
 }
 
 /// How a review reached the agent.
@@ -301,6 +307,9 @@ pub enum ReviewDelivery {
     Queued,
     /// A new attempt begins with it.
     Attempt,
+    /// The step of the task is over, so a new run begins with it, in a worktree made from what the
+    /// task did.
+    Run,
 }
 
 /// What became of a review.
@@ -312,6 +321,9 @@ pub struct ReviewAnswer {
     /// The attempt that begins with it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// The name of the run that begins with it, if one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
     /// The message, as the agent gets it.
     pub message: String,
     /// The comments whose lines have changed since, by their places in the request, from 0.

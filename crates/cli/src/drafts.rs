@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remark_follows_its_lines_and_is_outdated_when_they_are_gone() {
+    fn a_comment_follows_its_lines_and_is_outdated_when_they_are_gone() {
         let mut moved = draft(1, Some(2), &["one", "two"]);
         anchor(&mut moved, Some(&file(&["new", "one", "two"])));
         assert_eq!((moved.comment.line, moved.comment.end_line), (2, Some(3)));

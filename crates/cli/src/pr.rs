@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use coven_api::ProblemCode;
 use coven_api::tree::{TreeItem, TreesQuery};
+use coven_git::push;
 use serde_json::json;
 
 use crate::connect::{self, block_on};
@@ -101,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     })?;
     let root = Path::new(&tree.root);
     let gh = doctor::find(GH).is_some();
-    let push = push(root, &tree)?;
+    let push = push_of(root, &tree)?;
     let into = arguments.into.clone().or_else(|| tree.target.clone());
     let title = arguments.title.clone().or(item.goal);
     let title = title.unwrap_or_else(|| item.name.clone());
@@ -143,21 +144,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     output::line(&output::clean(&url))
 }
 
-fn push(root: &Path, tree: &TreeItem) -> Result<RepositoryCommand> {
-    let list = RepositoryCommand {
-        program: "git",
-        args: vec!["-C".to_owned(), tree.root.clone(), "remote".to_owned()],
-    };
-    let remotes = list.run(root)?;
+/// The push of the branch, to the usual remote or the first there is.
+fn push_of(root: &Path, tree: &TreeItem) -> Result<RepositoryCommand> {
+    let git = |args| RepositoryCommand { program: push::PROGRAM, args };
+    let remotes = git(push::remotes_arguments(&tree.root)).run(root)?;
     let mut names = remotes.lines();
     let first = names.clone().next().ok_or_else(|| {
-        CommandFailure::failed(format!("{} has no remote to push to", tree.root))
-            .hint(format!("git -C {} remote add origin URL", quoted(&tree.root)))
+        let add = git(push::add_remote_arguments(&tree.root, USUAL_REMOTE, "URL"));
+        CommandFailure::failed(format!("{} has no remote to push to", tree.root)).hint(add.typed())
     })?;
     let remote = names.find(|name| *name == USUAL_REMOTE).unwrap_or(first);
-    let refspec = format!("refs/heads/{0}:refs/heads/{0}", tree.branch);
-    let words = ["-C", &tree.root, "push", "--set-upstream", remote, &refspec];
-    Ok(RepositoryCommand { program: "git", args: words.map(str::to_owned).to_vec() })
+    Ok(git(push::push_arguments(&tree.root, remote, &tree.branch)))
 }
 
 fn create(tree: &TreeItem, into: Option<&str>, title: &str, draft: bool) -> RepositoryCommand {

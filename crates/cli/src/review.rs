@@ -24,8 +24,9 @@ pub(crate) enum Command {
   coven review send brisk-otter/build.2 --summary \"Nearly.\"  with a word about the whole
   coven review send brisk-otter/build.2 --dry-run            only show the message
 
-An agent that runs gets it as a message. One that has ended gets a new attempt, which goes on with
-its conversation where its adapter knows how to.")]
+An agent that runs gets it as a message. One that has ended gets a new attempt, which
+goes on with its conversation where its adapter knows how to. Once its step is over, a
+new run begins with it, in a worktree made from what was done.")]
 pub(crate) struct SendArguments {
     /// The session, or the task whose agent gets the comments.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
@@ -60,7 +61,8 @@ async fn send(arguments: SendArguments) -> Result {
         return Err(CommandFailure::failed(message)
             .hint(format!("coven comment {full} PATH:LINE \"TEXT\", or --summary \"TEXT\"")));
     }
-    let review = review(drafts, summary, !arguments.dry_run);
+    let mut review = review(drafts, summary, !arguments.dry_run);
+    review.env = review.send.then(connect::environment);
     let sent = client
         .review(id, &tree, &review)
         .await
@@ -101,6 +103,7 @@ fn review(drafts: Option<Drafts>, summary: Option<&str>, send: bool) -> SendRevi
         against: Some(drafts.against),
         head: Some(drafts.head),
         send,
+        env: None,
     }
 }
 
@@ -115,6 +118,10 @@ fn told(full: &str, sent: &ReviewAnswer) -> String {
             Some(number) => format!("attempt {number} of {full} begins with it"),
             None => format!("a new attempt of {full} begins with it"),
         },
+        ReviewDelivery::Run => {
+            let run = sent.run.as_deref().unwrap_or_default();
+            format!("{full} is over; {} begins with it", output::one_line(run))
+        }
     }
 }
 
@@ -126,7 +133,7 @@ mod tests {
     use crate::drafts::Draft;
 
     #[test]
-    fn a_remark_whose_lines_are_gone_is_sent_with_what_they_were() {
+    fn a_comment_whose_lines_are_gone_is_sent_with_what_they_were() {
         let comment = |line, text: &str| ReviewComment {
             path: "a.rs".into(),
             side: ReviewSide::New,

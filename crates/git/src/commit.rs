@@ -70,6 +70,48 @@ impl Git {
         Ok(CommitCommands { add, is_same, commit, neutralised, left_out })
     }
 
+    /// A call that reads paths, one in a line, and prints the id of what git would commit of each. It
+    /// runs the filters of the user on them and writes nothing, so the caller runs it in the sandbox
+    /// of whoever worked in the tree, in its top folder.
+    pub fn clean_ids_command(
+        &self,
+        tree: &Repository,
+        allowed: &ExecutableConfig,
+    ) -> Result<CommandLine, Error> {
+        let (line, _) = self.guarded(tree, allowed, Hooks::Off)?;
+        Ok(line.for_programs_of_the_user().args(["hash-object", "--stdin-paths"]))
+    }
+
+    /// What a commit in a tree writes besides the files of the tree: where objects are, the git dir
+    /// of the tree, and the folders of its branch and of that one's log, because git writes a file
+    /// beside each and renames it. Configuration and hooks are not among them. What is not there is
+    /// left out.
+    pub fn written_by_commits(
+        &self,
+        tree: &Repository,
+        branch: &str,
+        allowed: &ExecutableConfig,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let common = &tree.common_dir;
+        let reference = PathBuf::from(format!("refs/heads/{branch}"));
+        let folder = reference.parent().unwrap_or(&reference);
+        let mut paths = vec![
+            tree.git_dir.clone(),
+            common.join("objects"),
+            common.join(folder),
+            common.join("logs").join(folder),
+            common.join("reftable"),
+        ];
+        // Its filter keeps the files themselves beside the repository's objects.
+        if allowed.keys.keys().any(|key| key.starts_with("filter.lfs.")) {
+            let lfs = common.join("lfs");
+            std::fs::create_dir_all(&lfs).map_err(|error| Error::io("make", &lfs, error))?;
+            paths.push(lfs);
+        }
+        paths.retain(|path| path.is_dir());
+        Ok(paths)
+    }
+
     /// The paths that the index of a tree has as commits of other repositories.
     fn gitlinks(&self, tree: &Repository) -> Result<Vec<PathBuf>, Error> {
         let output = self.read(self.line_in(tree).args(["ls-files", "--stage", "-z"]))?;

@@ -32,6 +32,7 @@ mod tree_files;
 mod worktree;
 
 pub mod mirror;
+pub mod push;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -22,7 +22,7 @@ pub use self::checkpoint::{Checkpoint, CheckpointRequest};
 pub use self::held::{COMMITTED_TRAILER, HeldCheckpoint};
 pub use self::hunks::{FileDiff, Hunk, HunkLine, LineKind};
 pub use self::restore::{RestoreRequest, Restored};
-pub use self::uncommitted::CommittedState;
+pub use self::uncommitted::{CommittedState, FilteredFile};
 pub use self::walk::{NotHeld, NotHeldReason};
 
 use crate::{CommandLine, Commit, Error, Git, Repository, path_line};

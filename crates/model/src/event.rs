@@ -22,8 +22,8 @@ pub use parts::{
 
 pub use crate::tree::{TreeCheckpoint, TreeLanded, TreeReady, TreeWanted};
 use crate::{
-    AttemptId, Intervention, InterventionId, ReviewRemark, TaskStatus, Timestamp, TokenUsage,
-    TreeId, TreeWork,
+    AttemptId, Intervention, InterventionId, ReviewRemark, SessionId, TaskStatus, Timestamp,
+    TokenUsage, TreeId, TreeWork,
 };
 
 /// A fact of a session's journal: something that happened, never something to do.
@@ -457,6 +457,12 @@ pub enum SessionEvent {
         /// What there was to say about all of it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// The message, if no agent was there to get it: the attempt begins with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        /// The run that begins with it instead, because the step of the task is over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<SessionId>,
         /// The person or program that sent it.
         by: String,
         /// When the fact was recorded, by the daemon's clock.

@@ -222,6 +222,10 @@ pub struct AgentWork {
     /// to be continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<RoundContext>,
+    /// What a person has to say about what the attempt before did, if this one begins with that. Where
+    /// its conversation is gone on with, the agent is told this alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
 }
 
 /// The conversation of a round of a loop whose step wants each round to continue that of the round

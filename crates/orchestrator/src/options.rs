@@ -262,6 +262,11 @@ impl NewSession {
         Self::of(SessionContent::Definition { name: name.to_owned(), text: text.to_owned() })
     }
 
+    /// A session of a plan without inputs, with the environment of this process.
+    pub fn of_plan(plan: WorkflowPlan) -> Self {
+        Self::of(SessionContent::Plan(Box::new(plan)))
+    }
+
     fn of(what: SessionContent) -> Self {
         let env = std::env::vars_os().collect();
         Self {

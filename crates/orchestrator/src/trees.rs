@@ -1,6 +1,8 @@
 //! What is asked about trees, and what is answered: listed, compared, merged, brought back, removed,
 //! reviewed.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use coven_model::{AttemptId, PortRange, SessionId, TaskId, Timestamp, TreeId, TreeWork};
@@ -384,6 +386,10 @@ pub struct Review {
     pub dry_run: bool,
     /// Who says it.
     pub by: String,
+    /// The environment of the caller: what is started gets it, where the run is over.
+    pub env: Option<BTreeMap<OsString, OsString>>,
+    /// Whether no run may be started for it, and none that is over let go on.
+    pub starts_no_run: bool,
 }
 
 /// One remark.
@@ -424,12 +430,19 @@ pub struct ReviewReport {
 }
 
 /// How a review gets to the agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReviewDelivery {
     /// As a message to the living agent. It has arrived, or is typed as soon as the agent takes it.
     Message {
         /// Whether it was seen to arrive.
         arrived: bool,
+    },
+    /// A new run begins with it, in a tree made from what the task did: the task's step is over.
+    Run {
+        /// The new run.
+        id: SessionId,
+        /// Its readable name.
+        name: String,
     },
     /// A new attempt of the task begins with it. It resumes the conversation where the adapter knows
     /// how to.

@@ -136,9 +136,10 @@ impl DecisionDraft {
             }
             SessionInput::Message { task, text, by } => self.message(&task, text, by),
             SessionInput::Reviewed(review) => {
-                let SentReview { job, comments, summary, by } = *review;
+                let SentReview { job, comments, summary, prompt, run, by } = *review;
                 let at = self.now;
-                self.record(SessionEvent::ReviewSent { job, comments, summary, by, at });
+                let sent = SessionEvent::ReviewSent { job, comments, summary, prompt, run, by, at };
+                self.record(sent);
             }
             SessionInput::Complete { task, by } => self.complete(&task, by),
             SessionInput::StopTask { task, by } => self.stop_task(&task, by),

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::expect::ExpectedOutput;
 use crate::input::{QuestionRuling, ScreenObservation, SentReview, SessionInput};
-use crate::plan::{Isolation, OnFailure, OnLimit, StepAction};
+use crate::plan::{Isolation, LandMode, OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 use crate::view::{SessionViewBuilder, plan_view};
 
@@ -239,10 +239,33 @@ fn reviewed() -> TestRun {
             text: "why twice?".to_owned(),
         }],
         summary: Some("close".to_owned()),
+        prompt: None,
+        run: None,
         by: "mira".to_owned(),
     })));
     told.tell(tree_restored("build.1", 1));
     told.tell(tree_ready(tree_of("build.1.restored1")));
+    told
+}
+
+/// A review that no agent is there for: another attempt begins with it.
+fn reviewed_again() -> TestRun {
+    let mut step = parallel("build", "${input.items}", "do ${item}", 1);
+    step.isolation = Some(Isolation::Auto);
+    step.land = Some(LandMode::Ask);
+    let mut told = TestRun::begin(plan(vec![step]), json!({"items": ["a"]}));
+    told.tell(tree_ready(TreeId::Run));
+    told.tell(tree_ready(tree_of("build.0")));
+    told.succeed("build.0", 1, "fine");
+    told.tell(tree_checkpoint("build.0", 1));
+    told.tell(SessionInput::Reviewed(Box::new(SentReview {
+        job: job("build.0", 2),
+        comments: Vec::new(),
+        summary: Some("close".to_owned()),
+        prompt: Some("This is a review of your changes.\n\nclose\n".to_owned()),
+        run: None,
+        by: "mira".to_owned(),
+    })));
     told
 }
 
@@ -278,6 +301,7 @@ fn journals_of_the_first_version_fold_to_the_same_state_for_ever() {
         "journal-v1-channel",
         "journal-v1-trees",
         "journal-v1-review",
+        "journal-v1-review-attempt",
     ] {
         let journal = read(&format!("{name}.jsonl"));
         kinds.extend(journal.iter().map(|event| event.kind().to_owned()));
@@ -301,6 +325,7 @@ fn write_the_fixtures() {
         ("journal-v1-channel", conversation()),
         ("journal-v1-trees", teamwork()),
         ("journal-v1-review", reviewed()),
+        ("journal-v1-review-attempt", reviewed_again()),
     ];
     // Those that are there stay as they are.
     let is_new = |name: &str| !path(&format!("{name}.jsonl")).exists();

@@ -48,9 +48,12 @@ fn apply(state: &mut State, event: &SessionEvent) {
     match event {
         SessionEvent::SessionCreated(_)
         | SessionEvent::SessionDeleted { .. }
-        // A review is delivered by facts of its own.
-        | SessionEvent::ReviewSent { .. }
+        // One to a living agent is delivered by facts of its own.
+        | SessionEvent::ReviewSent { prompt: None, .. }
         | SessionEvent::Unknown { .. } => {}
+        SessionEvent::ReviewSent { job, prompt: Some(prompt), .. } => {
+            task::review(run, job, prompt);
+        }
         SessionEvent::SessionImported { vouched, .. } => {
             if !vouched {
                 run.forget_answers();

@@ -193,6 +193,10 @@ pub struct SentReview {
     pub job: AttemptId,
     pub comments: Vec<ReviewRemark>,
     pub summary: Option<String>,
+    /// The message, if the attempt is to begin with it because no agent is there.
+    pub prompt: Option<String>,
+    /// The run that begins with it instead.
+    pub run: Option<SessionId>,
     pub by: String,
 }
 

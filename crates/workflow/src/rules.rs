@@ -21,6 +21,8 @@ pub(crate) enum DecisionRule {
     RetriedOnce,
     /// A task starts when its tree is there.
     TreeFirst,
+    /// What was done in a tree is kept before another task starts in it.
+    KeptFirst,
     /// The trees of a step are landed before the step is over.
     LandFirst,
     /// What was landed is not landed again.
@@ -31,7 +33,7 @@ pub(crate) enum DecisionRule {
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
         Self::ApprovedFirst,
@@ -41,6 +43,7 @@ impl DecisionRule {
         Self::ObservationsGrow,
         Self::RetriedOnce,
         Self::TreeFirst,
+        Self::KeptFirst,
         Self::LandFirst,
         Self::LandedOnce,
         Self::RemovedFirst,

@@ -30,7 +30,7 @@ pub(crate) use step::place;
 pub use step::{RoundVerdict, StepLanding, StepProgress, StepRun};
 pub use task::{
     AgentConversation, AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText,
-    PrintedOutput, RefusedQuestion, TaskPhase, TaskRun,
+    PrintedOutput, RefusedQuestion, TaskPhase, TaskReview, TaskRun,
 };
 pub(crate) use task::{asked_words, question_words};
 pub use tree::{LandingPhase, TreePhase, TreeProblem, TreeRun};

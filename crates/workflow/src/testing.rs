@@ -412,12 +412,21 @@ pub(crate) fn tree_failed(id: TreeId, work: TreeWork) -> SessionInput {
     tree(TreeReport::Failed { tree: id, work, error: "the disk is full".to_owned() })
 }
 
-/// A checkpoint after the first attempt of a task, in its own tree.
+/// A checkpoint after an attempt of a task, in its own tree.
 pub(crate) fn tree_checkpoint(task: &str, attempt: u32) -> SessionInput {
+    checkpoint_in(tree_of(task), task, attempt, attempt)
+}
+
+/// The same in the tree of the run, with this number.
+pub(crate) fn run_checkpoint(task: &str, attempt: u32, number: u32) -> SessionInput {
+    checkpoint_in(TreeId::Run, task, attempt, number)
+}
+
+fn checkpoint_in(id: TreeId, task: &str, attempt: u32, number: u32) -> SessionInput {
     tree(TreeReport::Checkpointed(TreeCheckpoint {
-        tree: tree_of(task),
+        tree: id,
         job: Some(job(task, attempt)),
-        number: attempt,
+        number,
         reference: format!("refs/coven/{task}/{attempt}"),
         commit: "checkpoint".to_owned(),
         files: 1,

@@ -10,11 +10,12 @@ import { Send } from "./icons";
 import { say, Wrong } from "./parts";
 
 /** How a review reached the agent, in words. */
-export function deliveryWords({ delivery, attempt }: ReviewAnswer): string {
+export function deliveryWords({ delivery, attempt, run }: ReviewAnswer): string {
   switch (delivery) {
     case "message": return "The review reached the agent.";
     case "queued": return "The agent gets the review as soon as it takes a message.";
     case "attempt": return `Attempt ${attempt ?? ""} begins with the review.`.replace("  ", " ");
+    case "run": return `It is over, so a new run begins with the review: ${run ?? ""}.`;
     case "none": return "Nothing was sent.";
   }
 }

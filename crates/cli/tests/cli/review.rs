@@ -17,7 +17,7 @@ fn agent(home: &Home) -> String {
 }
 
 #[test]
-fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
+fn comments_are_kept_until_they_are_sent_and_then_go_in_one_message() {
     let home = repository();
     let name = agent(&home);
     let full = format!("{name}/agent");
@@ -61,7 +61,7 @@ fn remarks_are_kept_until_they_are_sent_and_then_go_in_one_message() {
 }
 
 #[test]
-fn a_remark_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
+fn a_comment_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gone() {
     let home = repository();
     let name = agent(&home);
     let trees = home.coven(&["trees", "--json"]).ok().json();
@@ -80,4 +80,25 @@ fn a_remark_follows_its_line_and_is_sent_with_what_it_was_about_once_that_is_gon
     assert_eq!((told(0), told(1), told(2)), ((3, false), (3, true), (1, false)), "{list:#}");
     let would = home.coven(&["review", "send", &name, "--dry-run"]).ok().out;
     assert!(would.contains("About notes.txt:3, which was:\n> third\nabout third"), "{would}");
+}
+
+#[test]
+fn a_review_of_what_is_over_begins_a_run_and_says_which() {
+    let home = repository();
+    let name = agent(&home);
+    home.coven(&["finish", &name]).ok();
+    home.coven(&["wait", &name, "--timeout", "60s"]).ok();
+    let full = format!("{name}/agent");
+    let sent = ["review", "send", &full, "--summary", "say reviewed", "--json"];
+    let sent = home.coven(&sent).ok().json();
+    assert_eq!(sent["delivery"], "run", "{sent:#}");
+    let run = sent["run"].as_str().unwrap();
+    assert_ne!(run, name);
+    home.coven(&["wait", run, "--until", "idle", "--timeout", "60s"]).ok();
+    let trees = home.coven(&["trees", run, "--json"]).ok().json();
+    let path = trees["trees"][0]["path"].as_str().unwrap();
+    let text = fs::read_to_string(std::path::Path::new(path).join("notes.txt")).unwrap();
+    assert_eq!(text, "first\nsecond\nthird\n", "it goes on from what was done");
+    let said = home.coven(&["review", "send", &full, "--summary", "say more"]).ok().out;
+    assert!(said.contains("is over; ") && said.contains(" begins with it"), "{said}");
 }

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use coven_api::changes::{
     ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer, SendReview, TreeChanges,
 };
+use coven_api::device::DeviceRole;
 
 use crate::answer::{Answer, HttpFailure, Json, JsonBody, Path, Query};
 use crate::peer::Caller;
@@ -44,5 +45,7 @@ pub(super) async fn review(
     Path((id, task)): Path<(String, String)>,
     JsonBody(review): JsonBody<SendReview>,
 ) -> Answer<ReviewAnswer> {
-    Ok(Json(daemon.service.review(&id, &task, review, &caller.name()).await?))
+    // Whoever may only answer talks to agents that are there, and starts none.
+    let may_start = caller.may(DeviceRole::Full).is_ok();
+    Ok(Json(daemon.service.review(&id, &task, review, &caller.name(), may_start).await?))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Mirror;
 use super::checkpoint::{GITLINK, TreeEntries};
 use crate::run::Input;
-use crate::{Commit, Error, ObjectId, path_of};
+use crate::{Commit, Error, ObjectId, object_id, path_of};
 
 /// A checkpoint, and the commit of the branch that was made of exactly these files: the first
 /// checkpoint of a tree with its base, or one that was held right after a commit.
@@ -16,7 +16,45 @@ pub struct CommittedState<'a> {
     pub commit: &'a Commit,
 }
 
+/// A file of which a filter may have made the bytes that are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilteredFile {
+    pub path: String,
+    /// What the commit has of it.
+    pub blob: ObjectId,
+}
+
 impl Mirror {
+    /// What a commit has of files that differ from it in a checkpoint. Nothing if a filter cannot be
+    /// why one of them differs: it is not in both as a plain file of the same mode, or its path cannot
+    /// be one line for git.
+    pub fn maybe_filtered(
+        &self,
+        checkpoint: &Commit,
+        commit: &Commit,
+        paths: &[PathBuf],
+    ) -> Result<Option<Vec<FilteredFile>>, Error> {
+        let (present, committed) = (self.entries(checkpoint)?, self.entries(commit)?);
+        let file = |path: &PathBuf| {
+            let name =
+                path.to_str().filter(|name| !name.contains('\n') && !name.starts_with('"'))?;
+            let (mode, _) = present.get(name.as_bytes())?;
+            let (other, blob) = committed.get(name.as_bytes())?;
+            let is_file = mode == other && mode.starts_with("100");
+            is_file.then(|| FilteredFile { path: name.to_owned(), blob: blob.clone() })
+        };
+        Ok(paths.iter().map(file).collect())
+    }
+
+    /// Whether two commits have the same files.
+    pub fn has_same_files(&self, one: &Commit, other: &Commit) -> Result<bool, Error> {
+        let files = |commit: &Commit| {
+            let line = self.line().args(["rev-parse", "--verify", "--end-of-options"]);
+            object_id("rev-parse", &self.git.read(line.arg(format!("{commit}^{{tree}}")))?)
+        };
+        Ok(files(one)? == files(other)?)
+    }
+
     /// The files of a tree that are not in `tip` as they are, untracked ones included and ignored ones
     /// not. A file counts as committed if it has the bytes of the commit, those bytes with other line
     /// ends, or, in one of `states`, the bytes that the commit's content was made of. So a file that a

@@ -128,6 +128,8 @@ async fn reviewed(project: &Project, orchestrator: &Orchestrator) -> Found {
         head: None,
         dry_run: false,
         by: BY.to_owned(),
+        env: None,
+        starts_no_run: false,
     };
     let report = orchestrator.review(&id, &task, review).await?;
     if !matches!(report.delivery, Some(ReviewDelivery::Message { .. })) {

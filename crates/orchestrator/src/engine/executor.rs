@@ -209,6 +209,8 @@ pub(crate) struct JobFolders {
     pub(super) earlier: Option<EarlierAttempt>,
     /// Whether there is more to say to the job than its prompt.
     pub(super) has_inputs: bool,
+    /// What the job may write besides its own where its files are confined.
+    pub(super) also_writes: Vec<PathBuf>,
 }
 
 impl JobFolders {
@@ -231,11 +233,16 @@ impl JobFolders {
         let is_new = is_new && place == AttemptPlace::Jobs;
         let earlier = earlier(files, state, job);
         let has_inputs = has_inputs(state, job);
-        (has_room, Self { attempt, is_new, place, earlier, has_inputs })
+        (has_room, Self { attempt, is_new, place, earlier, has_inputs, also_writes: Vec::new() })
     }
 }
 
 impl JobFolders {
+    /// Lets the job write there too where its files are confined.
+    pub(super) fn may_write(&mut self, paths: Vec<PathBuf>) {
+        self.also_writes.extend(paths);
+    }
+
     /// Where the folder of the attempt is.
     pub(super) fn path(&self) -> Result<PathBuf, String> {
         match &self.attempt {

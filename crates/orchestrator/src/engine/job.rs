@@ -157,6 +157,8 @@ pub(crate) struct JobDetails {
     earlier: Option<EarlierAttempt>,
     /// Whether there is more to say to it than its prompt.
     has_inputs: bool,
+    /// What it may write besides its own where its files are confined.
+    also_writes: Vec<PathBuf>,
     spec: JobSpec,
     variables: Map<String, Value>,
     /// What is secret in its environment, and what takes it out of texts.
@@ -251,7 +253,7 @@ impl RunningJob {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
-        let JobFolders { attempt, is_new, place, earlier, has_inputs } = folders;
+        let JobFolders { attempt, is_new, place, earlier, has_inputs, also_writes } = folders;
         let job = spec.job.attempt.clone();
         let slot = executor.shared.admission.enqueue(&spec, runner.clone(), is_new);
         let task = tokio::spawn(async move {
@@ -267,6 +269,7 @@ impl RunningJob {
                         place,
                         earlier,
                         has_inputs,
+                        also_writes,
                         spec,
                         variables,
                         secrets,

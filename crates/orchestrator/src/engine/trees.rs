@@ -4,7 +4,9 @@
 //! Where git keeps things comes from what was recorded when the session was made, never from the
 //! tree, which an agent can write to. Calls of one repository take turns.
 
+mod checkpoint;
 mod commit;
+mod compare;
 mod land;
 mod look;
 mod merge;
@@ -15,21 +17,18 @@ mod review;
 mod setup;
 mod size;
 mod tree_job;
+mod turn;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use coven_git::mirror::{COMMITTED_TRAILER, CheckpointRequest, NotHeldReason};
-use coven_git::{Commit, ExecutableConfig, Git, Identity, Mirror, Repository};
-use coven_model::event::{TreeCheckpoint, TreeReady};
-use coven_model::{AttemptId, RepositoryRecord, Timestamp, TreeId, TreeWork};
+use coven_git::{Commit, ExecutableConfig, Git, Mirror, Repository};
+use coven_model::event::TreeReady;
+use coven_model::{RepositoryRecord, Timestamp, TreeId, TreeWork};
 use coven_workflow::command::TreeOrder;
 use coven_workflow::input::TreeReport;
 use coven_workflow::state::{TreeRun, WorkflowRun};
 use coven_workflow::{SessionInput, State};
-use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use self::commit::CommitJob;
@@ -37,6 +36,8 @@ pub(crate) use self::look::{entry, sessions_with_trees};
 pub use self::record::NoRepository;
 pub(crate) use self::record::find_repository;
 pub(crate) use self::review::ReviewText;
+use self::turn::RepositoryTurn;
+pub(crate) use self::turn::turn_of;
 use crate::engine::executor::WorkflowExecutor;
 use crate::engine::job::LivePublisher;
 use crate::state::SharedFiles;
@@ -57,9 +58,6 @@ const MAX_INCLUDED_BYTES: u64 = 256 << 20;
 /// How long one call of git may take: a checkout of a large repository on a slow disk.
 const GIT_DEADLINE: Duration = Duration::from_mins(10);
 
-/// How many things that could not be kept are named.
-const MAX_NAMED_MISSING: usize = 20;
-
 /// One order about a tree, with all that it needs.
 pub(crate) struct TreeJob {
     pub(crate) executor: WorkflowExecutor,
@@ -78,26 +76,6 @@ pub(crate) struct TreeRemoval {
     pub(crate) landings: Vec<String>,
     /// Whatever is in it.
     pub(crate) force: bool,
-}
-
-/// The locks of the repositories, by their common folder.
-static TURNS: LazyLock<Mutex<HashMap<PathBuf, RepositoryTurn>>> = LazyLock::new(Mutex::default);
-
-/// The lock of one repository.
-type RepositoryTurn = Arc<tokio::sync::Mutex<()>>;
-
-/// The lock of a repository, for whoever changes its branches or trees.
-pub(crate) fn turn_of(common_dir: &str) -> RepositoryTurn {
-    TURNS.lock().entry(PathBuf::from(common_dir)).or_default().clone()
-}
-
-/// Does something that waits on a disk while nobody else changes the repository.
-async fn in_turn<T: Send + 'static>(
-    turn: &RepositoryTurn,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> T {
-    let _turn = turn.lock().await;
-    blocking(work).await
 }
 
 impl TreeJob {
@@ -122,57 +100,54 @@ impl TreeJob {
         drop(reply.send(report));
     }
 
-    async fn carry_out(self) -> Option<TreeReport> {
+    async fn carry_out(&self) -> Option<TreeReport> {
         let run = self.state.run()?;
         let tree = run.tree(self.order.tree())?.clone();
         let record = run.identity.repository.as_deref()?.clone();
         let turn = turn_of(&record.common_dir);
         let place = TreePlace::new(&self.executor.shared.state_dir, run, record, tree);
         let (id, work) = (place.tree.tree.clone(), work_of(&self.order));
-        let done = match &self.order {
-            TreeOrder::Make(_) => {
-                let made = {
-                    let _turn = turn.lock().await;
-                    blocking(move || place.make()).await
-                };
-                match made {
-                    // It may take minutes, and other trees are made meanwhile.
-                    Ok(TreeReport::Ready(ready)) => {
-                        let set_up = self.set_up(run, &id, ready.ports).await;
-                        set_up.map(|()| TreeReport::Ready(ready))
-                    }
-                    made => made,
+        let done = self.carry_out_in(run, place, &turn).await;
+        Some(done.unwrap_or_else(|error| TreeReport::Failed { tree: id, work, error: error.0 }))
+    }
+
+    async fn carry_out_in(
+        &self,
+        run: &WorkflowRun,
+        place: TreePlace,
+        turn: &RepositoryTurn,
+    ) -> Result<TreeReport, TreeError> {
+        match &self.order {
+            TreeOrder::Make(tree) => {
+                let made = turn.run(move || place.make()).await?;
+                // It may take minutes, and other trees are made meanwhile.
+                if let TreeReport::Ready(ready) = &made {
+                    self.set_up(run, tree, ready.ports).await?;
                 }
+                Ok(made)
             }
             TreeOrder::Checkpoint { job, number, .. } => {
                 let (job, number) = (job.clone(), *number);
-                let _turn = turn.lock().await;
-                blocking(move || place.checkpointed(Some(job), number, false)).await
+                turn.run(move || place.checkpointed(Some(job), number, false)).await
             }
             TreeOrder::Commit { number, .. } => {
                 let number = *number;
-                let _turn = turn.lock().await;
-                match self.commit(&place).await {
-                    Ok(()) => blocking(move || place.checkpointed(None, number, true)).await,
-                    Err(error) => Err(error),
-                }
+                let _turn = turn.lock().await?;
+                self.commit(&place).await?;
+                blocking(move || place.checkpointed(None, number, true)).await
             }
             TreeOrder::Land { .. } => {
-                let _turn = turn.lock().await;
-                match self.commit(&place).await {
-                    Ok(()) => {
-                        let onto = run.tree(&TreeId::Run)?.clone();
-                        blocking(move || place.land(&onto)).await
-                    }
-                    Err(error) => Err(error),
-                }
+                let _turn = turn.lock().await?;
+                self.commit(&place).await?;
+                let onto = run.tree(&TreeId::Run).cloned();
+                let onto = onto.ok_or_else(|| TreeError("the run has no tree".to_owned()))?;
+                blocking(move || place.land(&onto)).await
             }
             TreeOrder::Remove { tree } => match self.removal {
-                Some(ref removal) => self.prune(run, place, removal, &turn).await,
-                None => self.remove(run, place, tree, &turn).await,
+                Some(ref removal) => self.prune(run, place, removal, turn).await,
+                None => self.remove(run, place, tree, turn).await,
             },
-        };
-        Some(done.unwrap_or_else(|error| TreeReport::Failed { tree: id, work, error: error.0 }))
+        }
     }
 
     /// Removes a tree of the run, after what the project wants done before.
@@ -184,11 +159,12 @@ impl TreeJob {
         turn: &RepositoryTurn,
     ) -> Result<TreeReport, TreeError> {
         let checked = place.clone();
-        if let Some(report) = in_turn(turn, move || checked.why_not_removed()).await? {
+        if let Some(report) = turn.run(move || checked.why_not_removed()).await? {
             return Ok(report);
         }
         self.tear_down(run, tree, place.tree.ports).await?;
-        in_turn(turn, move || place.remove()).await
+        self.recognise_filtered(run, &place, turn).await?;
+        turn.run(move || place.remove()).await
     }
 
     /// Removes a tree for a person.
@@ -199,8 +175,11 @@ impl TreeJob {
         removal: &TreeRemoval,
         turn: &RepositoryTurn,
     ) -> Result<TreeReport, TreeError> {
+        if !removal.force && place.is_there() {
+            self.recognise_filtered(run, &place, turn).await?;
+        }
         let (checked, wish) = (place.clone(), removal.clone());
-        let would = in_turn(turn, move || checked.would_prune(&wish.landings, wish.force)).await?;
+        let would = turn.run(move || checked.would_prune(&wish.landings, wish.force)).await?;
         if matches!(would, TreeReport::Kept { .. }) {
             return Ok(would);
         }
@@ -212,7 +191,7 @@ impl TreeJob {
             }
         }
         let wish = removal.clone();
-        in_turn(turn, move || place.prune(&wish.landings, wish.force)).await
+        turn.run(move || place.prune(&wish.landings, wish.force)).await
     }
 
     /// Commits what was left uncommitted in a tree, in the sandbox of whoever worked in it.
@@ -317,6 +296,11 @@ impl TreePlace {
         Ok(self.repository.in_worktree(&self.path(), &git_dir))
     }
 
+    /// What a commit in the tree writes besides its files.
+    fn written_by_commits(&self) -> Result<Vec<PathBuf>, TreeError> {
+        Ok(self.git.written_by_commits(&self.checkout()?, &self.tree.branch, &self.allowed)?)
+    }
+
     fn base(&self) -> Result<Commit, TreeError> {
         Ok(self.tree.base.parse()?)
     }
@@ -374,87 +358,4 @@ impl TreePlace {
             at: Timestamp::default(),
         }))
     }
-
-    fn reference(&self, number: u32) -> String {
-        self.reference_of(&self.tree.tree, number)
-    }
-
-    fn reference_of(&self, tree: &TreeId, number: u32) -> String {
-        format!("{}/{}/{number}", self.session_references, reference_name(tree))
-    }
-
-    /// What the tree was made with: its checkpoint 0, which is held once.
-    fn made_with(&self) -> Result<Commit, TreeError> {
-        match self.mirror()?.commit_of(&self.reference(0))? {
-            Some(known) => Ok(known),
-            None => Ok(self.hold(0, false)?.commit),
-        }
-    }
-
-    /// Keeps everything in the tree under the reference of this number, or of the next one that is
-    /// free: no checkpoint is ever written over.
-    fn hold(&self, mut number: u32, committed: bool) -> Result<Held, TreeError> {
-        if !self.path().is_dir() {
-            return Err(TreeError(format!("its folder is gone: {}", self.tree.path)));
-        }
-        let mirror = self.mirror()?;
-        while number > 0 && mirror.commit_of(&self.reference(number))?.is_some() {
-            number += 1;
-        }
-        let (base, tip) = (self.base()?, self.tip()?);
-        mirror.take_in(&self.repository, &base)?;
-        mirror.take_in(&self.repository, &tip)?;
-        let parent = match number.checked_sub(1) {
-            None => Some(base),
-            Some(before) => mirror.commit_of(&self.reference(before))?,
-        };
-        let committed = committed.then_some((COMMITTED_TRAILER, "yes"));
-        let trailers: Vec<(&str, &str)> =
-            std::iter::once(("Coven-Session", self.session.as_str())).chain(committed).collect();
-        let held = mirror.checkpoint(&CheckpointRequest {
-            tree: &self.path(),
-            parent: parent.as_ref(),
-            head: Some(&tip),
-            message: &format!("checkpoint {number} of {}", self.tree.tree),
-            trailers: &trailers,
-            author: &Identity::new("coven", "coven@localhost"),
-            reference: Some(&self.reference(number)),
-        })?;
-        let special = |reason: &NotHeldReason| *reason != NotHeldReason::Submodule;
-        let missing = held.not_held.into_iter().filter(|file| special(&file.reason));
-        let missing = missing.take(MAX_NAMED_MISSING);
-        let missing = missing.map(|file| file.path.display().to_string()).collect();
-        Ok(Held { number, commit: held.commit, missing })
-    }
-
-    fn checkpointed(
-        &self,
-        job: Option<AttemptId>,
-        number: u32,
-        committed: bool,
-    ) -> Result<TreeReport, TreeError> {
-        let first = self.made_with()?;
-        let Held { number, commit, missing } = self.hold(number, committed)?;
-        let files = self.mirror()?.changes(&first, &commit)?.len() as u32;
-        Ok(TreeReport::Checkpointed(TreeCheckpoint {
-            tree: self.tree.tree.clone(),
-            job,
-            number,
-            reference: self.reference(number),
-            commit: commit.to_string(),
-            files,
-            head: self.tip()?.to_string(),
-            committed,
-            missing,
-            at: Timestamp::default(),
-        }))
-    }
-}
-
-/// A checkpoint that was just made.
-struct Held {
-    number: u32,
-    commit: Commit,
-    /// What could not be kept.
-    missing: Vec<String>,
 }

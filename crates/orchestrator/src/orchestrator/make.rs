@@ -33,6 +33,15 @@ pub(super) struct Prepared {
     env: Environment,
     auto: Option<AutoAnswer>,
     cause: Option<SessionCause>,
+    /// Where its trees begin, if not where the checkout is.
+    origin: Option<TreeOrigin>,
+}
+
+/// A commit that the trees of a session begin at.
+pub(super) struct TreeOrigin {
+    pub(super) head: String,
+    /// The branch that its work is for.
+    pub(super) branch: Option<String>,
 }
 
 impl Orchestrator {
@@ -91,7 +100,7 @@ impl Orchestrator {
             plan.isolate(isolation);
         }
         let NewSession { goal, env, auto, cause, .. } = new;
-        Ok(Prepared { plan, input, goal, env, auto, cause })
+        Ok(Prepared { plan, input, goal, env, auto, cause, origin: None })
     }
 
     /// Refuses a plan with an agent that could not be started, before anything of it runs.
@@ -141,12 +150,16 @@ impl Orchestrator {
     }
 
     fn make(&self, prepared: Prepared, id: &SessionId) -> Result<WorkflowSession, ExecuteError> {
-        let Prepared { plan, input, goal, env, auto, cause } = prepared;
+        let Prepared { plan, input, goal, env, auto, cause, origin } = prepared;
         let manager = &self.shared.manager;
         let name = manager.new_name(id);
         let _making = manager.making();
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
-        let repository = self.repository_for(&plan, base.path(), &name)?;
+        let mut repository = self.repository_for(&plan, base.path(), &name)?;
+        if let (Some(origin), Some(repository)) = (origin, &mut repository) {
+            repository.head = origin.head;
+            repository.branch = origin.branch;
+        }
         // Registered before its folder is there: a folder without this is not ours.
         manager.register(id).map_err(ExecuteError::Registry)?;
         let created = WorkflowSession::create(&base, manager.authority(), id);
@@ -202,6 +215,22 @@ impl Orchestrator {
         blocking(move || {
             let id = new_id();
             let prepared = orchestrator.prepare(new)?;
+            orchestrator.make_with_controller(prepared, &id, SessionStart::Begin)?;
+            Ok(id)
+        })
+        .await
+    }
+
+    /// The same with trees that begin at a commit.
+    pub(super) async fn execute_from(
+        &self,
+        new: NewSession,
+        origin: TreeOrigin,
+    ) -> Result<SessionId, ExecuteError> {
+        let orchestrator = self.clone();
+        blocking(move || {
+            let id = new_id();
+            let prepared = Prepared { origin: Some(origin), ..orchestrator.prepare(new)? };
             orchestrator.make_with_controller(prepared, &id, SessionStart::Begin)?;
             Ok(id)
         })

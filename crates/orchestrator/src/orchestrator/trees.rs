@@ -147,7 +147,7 @@ impl Orchestrator {
         // With what was just recorded.
         let found = self.tree(id, &request.tree).await?;
         let turn = turn_of(&found.record.common_dir);
-        let _turn = turn.lock().await;
+        let _turn = turn.lock().await?;
         let (report, fact) = blocking(move || found.place.merge(&request, into)).await?;
         if let Some(fact) = fact {
             self.tell_of_tree(id, TreeReport::Landed(fact)).await?;
@@ -156,7 +156,11 @@ impl Orchestrator {
     }
 
     /// Commits what was left in a tree, and keeps a checkpoint of all of it.
-    async fn commit_tree(&self, id: &SessionId, found: &FoundTree) -> Result<(), TreeRequestError> {
+    pub(super) async fn commit_tree(
+        &self,
+        id: &SessionId,
+        found: &FoundTree,
+    ) -> Result<(), TreeRequestError> {
         let place = found.place.clone();
         let uncommitted =
             blocking(move || if place.is_there() { place.uncommitted() } else { Ok(Vec::new()) });
@@ -180,7 +184,7 @@ impl Orchestrator {
         let found = self.tree(id, &request.tree).await?;
         let turn = turn_of(&found.record.common_dir);
         let wanted = {
-            let _turn = turn.lock().await;
+            let _turn = turn.lock().await?;
             let wanted = blocking(move || {
                 let run = found.snapshot.state().run();
                 let run = run.ok_or_else(|| TreeRequestError::NoTree(request.tree.clone()))?;

@@ -1,7 +1,7 @@
 //! What goes wrong with the disk under a run: full, read-only, deleted, cleaned, damaged, newer,
 //! or kept by another process.
 
-mod disk;
+pub(crate) mod disk;
 
 use std::path::PathBuf;
 use std::process::Command;

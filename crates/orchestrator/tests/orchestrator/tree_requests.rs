@@ -405,6 +405,8 @@ async fn a_review_reaches_the_living_agent_as_one_message() {
         head: Some(changes.to.clone()),
         dry_run: true,
         by: "mira".to_owned(),
+        env: None,
+        starts_no_run: false,
     };
     let dry = orchestrator.review(&id, &task, review.clone()).await.unwrap();
     assert_eq!(dry.delivery, None);
@@ -430,7 +432,8 @@ async fn a_review_reaches_the_living_agent_as_one_message() {
     end(&orchestrator, &id).await;
     let over =
         Review { summary: Some("More.".to_owned()), by: "mira".to_owned(), ..Review::default() };
-    assert!(orchestrator.review(&id, &task, over).await.is_err(), "no agent is there");
+    let over = orchestrator.review(&id, &task, over).await.unwrap();
+    assert!(matches!(over.delivery, Some(ReviewDelivery::Run { .. })), "{over:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use coven_model::event::SessionEvent;
-use coven_model::{InterventionKind, PortRange, TreeId, WorkflowStatus};
-use coven_orchestrator::{Orchestrator, PruneRequest, TreesConfig};
+use coven_model::{InterventionKind, PortRange, SessionId, TreeId, WorkflowStatus};
+use coven_orchestrator::{
+    MergeMode, MergeOutcome, MergeRequest, Orchestrator, PruneRequest, TreeState, TreesConfig,
+};
 use coven_testkit::git::git;
 
+use crate::storage::disk::SmallDisk;
 use crate::support::{Base, end, fact, run, until};
 
 fn repository(root: &Path) {
@@ -64,6 +67,46 @@ async fn what_a_hook_reformats_is_landed_as_the_hook_left_it() {
     assert!(trees[1].kept.is_none(), "nothing of it is left: {trees:#?}");
 }
 
+/// Naive: the last checkpoint is that of the last turn, and a hook writes over what came after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_after_the_last_turn_is_kept_before_a_hook_changes_it() {
+    let base = Base::new();
+    repository(base.path());
+    hook(base.path(), "pre-commit", "sed -i s/edited/EDITED/ new.txt && git add new.txt");
+    let orchestrator = Orchestrator::open(base.options()).await.unwrap();
+    let text = team(&["write new.txt hello"]) + "    land: ask\n";
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let (mut asked, mut kept) = (None, false);
+    let asked = fact(&mut events, "the question and the checkpoint", |event| {
+        match event {
+            SessionEvent::InterventionRequired { intervention, .. } => {
+                asked = Some(intervention.as_ref().clone());
+            }
+            SessionEvent::TreeCheckpoint(_) => kept = true,
+            _ => {}
+        }
+        asked.clone().filter(|_| kept)
+    })
+    .await;
+    let tree = TreeId::Task("build.0".parse().unwrap());
+    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let folder = &trees.iter().find(|entry| entry.tree == tree).unwrap().path;
+    write(folder, "new.txt", "edited\n");
+    crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Approve).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(branch(&base, &view.name, "new.txt"), "EDITED");
+    let mirrors = std::fs::read_dir(base.path().with_file_name("state").join("trees")).unwrap();
+    let mirrors = mirrors.map(|entry| entry.unwrap().path().join("mirror.git"));
+    let mirror = mirrors.into_iter().find(|path| path.is_dir()).unwrap();
+    let mut held = Vec::new();
+    for checkpoint in orchestrator.tree_checkpoints(&id, &tree).await.unwrap().iter().skip(1) {
+        held.push(git(&mirror, &["show", &format!("{}:new.txt", checkpoint.commit)]));
+    }
+    assert!(held.contains(&"hello".to_owned()) && held.contains(&"edited".to_owned()), "{held:?}");
+}
+
 /// Naive: what a filter made of a file counts as uncommitted for ever, and a commit of it as failed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_that_a_filter_changes_are_committed_and_landed() {
@@ -78,10 +121,126 @@ async fn files_that_a_filter_changes_are_committed_and_landed() {
     let alone =
         "write b.big BETA; disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
     let prompts = ["write a.big ALPHA; write lines.txt one", alone];
-    let (_, _, view) = run(&base, &team(&prompts)).await;
+    let (orchestrator, id, view) = run(&base, &team(&prompts)).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(branch(&base, &view.name, "a.big"), "alpha");
     assert_eq!(branch(&base, &view.name, "b.big"), "beta");
+    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let kept = left(&orchestrator, &id).await;
+    assert_eq!(kept, ["@run"], "what git would check out is committed: {trees:#?}");
+
+    // The tree of the run has files that git checked out through the filter when they were landed.
+    merge(&orchestrator, &id).await;
+    let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
+    assert_eq!(left(&orchestrator, &id).await, [""; 0], "{pruned:#?}");
+}
+
+/// Naive: all that git would clean to what is committed counts as committed, though a file was changed
+/// behind its back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_beside_files_of_a_filter_keeps_a_tree() {
+    let base = Base::new();
+    repository(base.path());
+    git(base.path(), &["config", "filter.shout.clean", "tr A-Z a-z"]);
+    git(base.path(), &["config", "filter.shout.smudge", "tr a-z A-Z"]);
+    write(base.path(), ".gitattributes", "*.big filter=shout\n");
+    commit(base.path());
+    let alone = "write b.big BETA; \
+                 disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
+    let (orchestrator, id, view) = run(&base, &team(&[alone])).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    merge(&orchestrator, &id).await;
+    let tree = orchestrator.trees(&id, false).await.unwrap()[0].path.clone();
+    write(&tree, "b.big", "BETTER\n");
+    // git itself is told to look away.
+    git(&tree, &["update-index", "--assume-unchanged", "b.big"]);
+    let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
+    assert!(pruned.iter().all(|tree| tree.kept.is_some()), "{pruned:#?}");
+    assert_eq!(std::fs::read_to_string(tree.join("b.big")).unwrap(), "BETTER\n");
+}
+
+/// Brings what the run has onto the branch that it was started from.
+async fn merge(orchestrator: &Orchestrator, id: &SessionId) {
+    let request = MergeRequest {
+        tree: TreeId::Run,
+        into: None,
+        mode: MergeMode::Merge,
+        message: None,
+        dry_run: false,
+        by: "mira".to_owned(),
+    };
+    let merged = orchestrator.merge(id, request).await.unwrap();
+    assert!(matches!(merged.outcome, MergeOutcome::Landed { .. }), "{merged:#?}");
+}
+
+/// The trees that are there.
+async fn left(orchestrator: &Orchestrator, id: &SessionId) -> Vec<String> {
+    let trees = orchestrator.trees(id, false).await.unwrap().into_iter();
+    trees
+        .filter(|tree| tree.state == TreeState::Ready)
+        .map(|tree| match tree.tree {
+            TreeId::Run => "@run".to_owned(),
+            TreeId::Task(task) => task.to_string(),
+        })
+        .collect()
+}
+
+/// Hooks see whether the repository is locked against other processes while they run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_repository_is_locked_for_other_processes_while_its_trees_and_branches_change() {
+    let base = Base::new();
+    repository(base.path());
+    let seen = base.path().with_file_name("seen");
+    let common = base.path().join(".git");
+    let look = |what: &str| {
+        format!(
+            "command -v flock > /dev/null || {{ echo skip >> '{0}'; exit 0; }}\n\
+             if flock -n '{1}' true; then echo {what} free >> '{0}'; \
+             else echo {what} locked >> '{0}'; fi",
+            seen.display(),
+            common.display()
+        )
+    };
+    hook(base.path(), "post-checkout", &look("made"));
+    hook(base.path(), "pre-commit", &look("committed"));
+    let (_, _, view) = run(&base, &team(&["write new.txt hello"])).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    if seen.contains("skip") {
+        return coven_testkit::skip::skip("there is no `flock`");
+    }
+    let lines: std::collections::BTreeSet<&str> = seen.lines().collect();
+    assert_eq!(lines.into_iter().collect::<Vec<_>>(), ["committed locked", "made locked"]);
+    let free = std::fs::File::open(&common).unwrap().try_lock();
+    assert!(free.is_ok(), "{free:?}");
+}
+
+/// A program that signs and asks for a passphrase: nothing answers it, and it does not wait for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_whose_signing_asks_for_a_passphrase_is_told_and_nothing_is_landed() {
+    let base = Base::new();
+    repository(base.path());
+    let signer = base.path().with_file_name("signer");
+    let text = "#!/bin/sh\nif read -r pass < /dev/tty; then exit 0; fi\n\
+                echo 'no passphrase was given' >&2; exit 2\n";
+    std::fs::write(&signer, text).unwrap();
+    std::fs::set_permissions(&signer, std::fs::Permissions::from_mode(0o755)).unwrap();
+    git(base.path(), &["config", "commit.gpgsign", "true"]);
+    git(base.path(), &["config", "gpg.program", signer.to_str().unwrap()]);
+    let orchestrator = Orchestrator::open(base.options()).await.unwrap();
+    let text = team(&["write new.txt hello"]);
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = crate::support::intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::TreeProblem);
+    assert!(asked.reason.contains("no passphrase was given"), "{}", asked.reason);
+    let tree = orchestrator.trees(&id, false).await.unwrap()[1].path.clone();
+    assert_eq!(std::fs::read_to_string(tree.join("new.txt")).unwrap(), "hello\n");
+    git(base.path(), &["config", "commit.gpgsign", "false"]);
+    crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Retry).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(branch(&base, &view.name, "new.txt"), "hello");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -242,4 +401,47 @@ async fn fifty_trees_asked_for_at_once_are_fifty_trees() {
     let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
     assert!(pruned.iter().all(|tree| tree.kept.is_none()), "{pruned:#?}");
     assert_eq!(git(base.path(), &["branch", "--list", "coven/*"]), "");
+}
+
+/// A disk that is full in the middle of a checkout.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_is_full_while_a_tree_is_made_is_told_and_the_tree_is_made_when_there_is_room()
+{
+    let base = Base::new();
+    repository(base.path());
+    let mut bytes = vec![0_u8; 256 << 10];
+    let mut seed = 1_u32;
+    for byte in &mut bytes {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        *byte = (seed >> 24) as u8;
+    }
+    std::fs::write(base.path().join("large.bin"), bytes).unwrap();
+    commit(base.path());
+    let folder = base.path().with_file_name("disk");
+    std::fs::create_dir(&folder).unwrap();
+    let Some(disk) = SmallDisk::mount(&folder) else {
+        return coven_testkit::skip::skip("no disk can be mounted");
+    };
+    let mut options = base.options();
+    options.trees = TreesConfig { root: Some(folder.clone()), ..TreesConfig::default() };
+    let ballast = disk.fill();
+    // Room for folders and small files, and not for the large one.
+    let file = std::fs::File::options().write(true).open(&ballast).unwrap();
+    file.set_len(file.metadata().unwrap().len() - (128 << 10)).unwrap();
+    drop(file);
+    let orchestrator = Orchestrator::open(options).await.unwrap();
+    let text = team(&["write new.txt hello"]);
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = crate::support::intervention(&mut events).await;
+    assert_eq!(asked.kind, InterventionKind::TreeProblem);
+    assert!(asked.reason.contains("unable to write file large.bin"), "{}", asked.reason);
+    std::fs::remove_file(&ballast).unwrap();
+    crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Retry).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(branch(&base, &view.name, "new.txt"), "hello");
+    let names = left(&orchestrator, &id).await;
+    assert_eq!(names, ["@run"]);
+    orchestrator.close().await;
 }

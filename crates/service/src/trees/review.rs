@@ -12,6 +12,7 @@ use super::words::path_of_words;
 use crate::error::ServiceError;
 use crate::find::task_id;
 use crate::service::Service;
+use crate::start::environment;
 
 /// The most comments of one review.
 const MAX_COMMENTS: usize = 200;
@@ -20,17 +21,21 @@ const MAX_COMMENTS: usize = 200;
 const MAX_TEXT_BYTES: usize = 16 << 10;
 
 impl Service {
-    /// Sends comments to the agent of a task, or says what would be sent.
+    /// Sends comments to the agent of a task, or says what would be sent. Runs are started for them,
+    /// or let go on that are over, only if the caller may start runs.
     pub async fn review(
         &self,
         id: &str,
         task: &str,
         review: SendReview,
         by: &str,
+        may_start: bool,
     ) -> Result<ReviewAnswer, ServiceError> {
         let sends = review.send;
-        let (orchestrator, session) = self.find_own(id).await?;
-        let review = checked(review, by)?;
+        let (orchestrator, session) = self.find_to_run(id).await?;
+        let env = review.env.clone().filter(|_| may_start);
+        let env = env.map(|env| environment(Some(env))).transpose()?;
+        let review = engine::Review { env, starts_no_run: !may_start, ..checked(review, by)? };
         let task = if task == RUN_TREE {
             only_task_of_run(&orchestrator, &session).await?
         } else {
@@ -40,28 +45,32 @@ impl Service {
         if sends {
             tracing::info!(workflow = %session, %task, "a review was sent");
         }
-        let (delivery, attempt) = match report.delivery {
-            None => (ReviewDelivery::None, None),
-            Some(engine::ReviewDelivery::Message { arrived: true }) => {
-                (ReviewDelivery::Message, None)
-            }
-            Some(engine::ReviewDelivery::Message { arrived: false }) => {
-                (ReviewDelivery::Queued, None)
-            }
+        let (mut attempt, mut run) = (None, None);
+        let delivery = match report.delivery {
+            None => ReviewDelivery::None,
+            Some(engine::ReviewDelivery::Message { arrived: true }) => ReviewDelivery::Message,
+            Some(engine::ReviewDelivery::Message { arrived: false }) => ReviewDelivery::Queued,
             Some(engine::ReviewDelivery::Attempt { number }) => {
-                (ReviewDelivery::Attempt, Some(number))
+                attempt = Some(number);
+                ReviewDelivery::Attempt
+            }
+            Some(engine::ReviewDelivery::Run { name, .. }) => {
+                run = Some(name);
+                ReviewDelivery::Run
             }
         };
         Ok(ReviewAnswer {
             delivery,
             attempt,
+            run,
             message: report.message,
             outdated: report.outdated.into_iter().map(|place| place as u32).collect(),
         })
     }
 }
 
-/// The task that works in the tree of the run, if there is one alone.
+/// The task that works in the tree of the run, if there is one alone. If there is none, the only agent
+/// of the run: what it did was landed there.
 async fn only_task_of_run(
     orchestrator: &Orchestrator,
     session: &SessionId,
@@ -69,17 +78,20 @@ async fn only_task_of_run(
     let snapshot = orchestrator.snapshot(session).await?;
     let plan = snapshot.plan().ok_or_else(|| ServiceError::SessionGone(session.clone()))?;
     let lanes = plan.rows.iter().flat_map(|row| &row.lanes);
-    let mut tasks = Vec::new();
+    let (mut tasks, mut agents) = (Vec::new(), Vec::new());
     for lane in lanes.filter(|lane| lane.attempt > 0 && lane.adapter != "shell") {
         let Ok(task) = TaskId::new(lane.task.clone()) else { continue };
         if snapshot.state().run().and_then(|run| run.tree_of_task(&task)) == Some(TreeId::Run) {
-            tasks.push(task);
+            tasks.push(task.clone());
         }
+        agents.push(task);
     }
-    match tasks.as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(engine::TreeRequestError::NoTree(TreeId::Run).into()),
-        several => Err(ServiceError::WhichTask(several.iter().map(ToString::to_string).collect())),
+    match (tasks.as_slice(), agents.as_slice()) {
+        ([only], _) | ([], [only]) => Ok(only.clone()),
+        ([], _) => Err(engine::TreeRequestError::NoTree(TreeId::Run).into()),
+        (several, _) => {
+            Err(ServiceError::WhichTask(several.iter().map(ToString::to_string).collect()))
+        }
     }
 }
 
@@ -113,6 +125,8 @@ fn checked(review: SendReview, by: &str) -> Result<engine::Review, ServiceError>
         head: review.head,
         dry_run: !review.send,
         by: by.to_owned(),
+        env: None,
+        starts_no_run: true,
     })
 }
 

@@ -23,6 +23,7 @@ impl DecisionDraft {
             RunPhase::Created => {}
             RunPhase::Running => self.go_on(),
             RunPhase::Stopping { .. } => self.drain(),
+            RunPhase::Failed { .. } if run.has_waiting_review() => self.go_on_with_review(),
             RunPhase::Completed | RunPhase::Failed { .. } | RunPhase::Cancelled { .. } => {
                 if !self.holds(DecisionRule::FinalAbsorbs) {
                     self.go_on();
@@ -64,12 +65,23 @@ impl DecisionDraft {
                     self.fail_run(error, name);
                 }
             }
+            StepProgress::Blocked { intervention } if run.has_waiting_review() => {
+                self.withdraw_each(vec![*intervention], "a review begins another attempt");
+            }
             // A person has to decide; or it is over, and then it is not its turn any more.
             StepProgress::Blocked { .. }
             | StepProgress::Completed { .. }
             | StepProgress::Skipped { .. }
             | StepProgress::Failed { .. } => {}
         }
+    }
+
+    /// A run that failed goes on, because a task of it is to begin again with a review.
+    fn go_on_with_review(&mut self) {
+        let Some(run) = self.run() else { return };
+        let (run, at) = (run.retries.saturating_add(1), self.now);
+        let (by, why) = ("a review".to_owned(), "what was done was reviewed".to_owned());
+        self.record(SessionEvent::WorkflowRetried { run, by, why, at });
     }
 
     /// The run fails, once nothing is alive.

@@ -17,6 +17,7 @@ use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, Wo
 use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
+mod review;
 
 /// How long a summary is at most, in characters.
 const MAX_SUMMARY_CHARS: usize = 120;
@@ -156,6 +157,7 @@ impl TaskVariables<'_> {
                 && (agent.channel || !agent.pending_inputs.is_empty()),
             without_channel: None,
             context: None,
+            review: None,
         };
         Ok((work, self.render_texts(step, &at("pending_inputs"), &agent.pending_inputs)?))
     }
@@ -207,6 +209,10 @@ fn started(
     let task = task_id(step, role)?;
     let mut given = job_draft(&names, step, state, role)?;
     let tree = run.tree_of(step, role);
+    let review = before.and_then(|task| {
+        let review = task.review.as_ref()?;
+        Some((review.prompt.clone(), task.conversation.clone().filter(|_| review.continues)))
+    });
     let resolution = tree.as_ref().and_then(|tree| super::trees::resolution_prompt(run, tree));
     if let (Some(prompt), JobWork::Agent(work)) = (resolution, &mut given.work) {
         work.prompt = Some(prompt);
@@ -216,6 +222,10 @@ fn started(
         let known = before.or_else(|| round_before(state, role));
         work.without_channel = known.and_then(|task| task.without_channel.clone());
         work.context = round_context(step, state, role);
+        if let Some((review, conversation)) = review {
+            review::begin_with(work, &review, conversation);
+            given.inputs.clear();
+        }
     }
     let spec = JobSpec {
         job: JobId {

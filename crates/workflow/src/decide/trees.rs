@@ -112,6 +112,10 @@ impl DecisionDraft {
         let Some(id) = run.tree_of(step, role) else { return true };
         match run.tree(&id) {
             Some(tree) if tree.phase == TreePhase::Wanted => !self.holds(DecisionRule::TreeFirst),
+            // The next may write over what was done there.
+            Some(tree) if tree.checkpoint_due.is_some() && tree.problem.is_none() => {
+                !self.holds(DecisionRule::KeptFirst)
+            }
             // One that was removed is missed by its job, which says so.
             Some(_) => true,
             None => {
@@ -196,6 +200,16 @@ impl DecisionDraft {
         let again = state.ready.iter().chain(state.delayed.keys()).next().copied();
         if let Some(place) = again {
             return self.start_if_due(place as usize);
+        }
+        // One that could not do what a review asks for is not landed as if it had been.
+        let failed = state
+            .tasks
+            .iter()
+            .find(|task| task.review.is_some() && matches!(task.phase, TaskPhase::Failed { .. }));
+        if let Some(task) = failed {
+            let (id, error) = (task.id.clone(), super::single::reason(task));
+            let kind = super::single::failure(task, InterventionKind::FailedStep);
+            return self.open_intervention(kind, Some(id), error);
         }
         let open: Vec<TreeRun> =
             run.landable().filter(|tree| !tree.is_settled()).cloned().collect();

@@ -72,31 +72,24 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             });
         }
         SessionEvent::InputQueued { job, number, text, seen, by } => {
-            change_live(run, job, |live| {
-                live.queue_text(PendingText::new(*number, text.clone()));
-                live.sent = live.sent.max(*number);
-                if by.is_none() {
-                    if live.says(text) {
-                        live.say = None;
-                    } else {
-                        live.taken = live.taken.saturating_add(1);
-                    }
-                }
-                live.seen = live.seen.max(*seen);
-            });
+            queue_input(run, job, (*number, text), *seen, by.is_none());
         }
         SessionEvent::InputDelivered { job, input, seen } => {
             let answered = match input {
                 DeliveredInput::Answer(id) => run.number(id),
                 _ => None,
             };
+            let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
+            let typing = run.live(job).and_then(|live| live.typing.as_ref());
+            if typing.is_some_and(|typing| typing.ends_turn && typed(typing)) {
+                super::tree::keep(run, job);
+            }
             change_live(run, job, |live| {
                 live.seen = live.seen.max(*seen);
                 live.refused.clear();
                 if let Some(number) = answered {
                     live.set_answer(number, AnswerPhase::Given);
                 }
-                let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
                 if live.typing.as_ref().is_some_and(typed) {
                     live.next_text();
                 }
@@ -149,10 +142,39 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
         }
     }
     let job = attempt_of(&pending).filter(|_| intervention.kind == InterventionKind::EndedTurn);
-    if let Some(spec) = job.and_then(|job| Some(run.live(&job)?.spec.clone())) {
-        super::tree::leave(run, &spec, false);
+    if let Some(job) = job {
+        super::tree::keep(run, &job);
     }
     run.interventions.insert(number, Arc::new(pending));
+}
+
+/// A text is to be typed: the next one of the plan, or one of a person.
+fn queue_input(
+    run: &mut WorkflowRun,
+    job: &AttemptId,
+    (number, text): (u32, &str),
+    seen: u64,
+    is_planned: bool,
+) {
+    // One that a person sends while the agent waits for it follows a turn that was kept.
+    let waits = run.live(job).is_none_or(|live| live.turn.is_some());
+    let ends_turn = !is_planned && !waits;
+    if is_planned && run.live(job).is_some_and(LiveJob::was_given_something) {
+        super::tree::keep(run, job);
+    }
+    change_live(run, job, |live| {
+        let queued = PendingText::new(number, text.to_owned());
+        live.queue_text(PendingText { ends_turn, ..queued });
+        live.sent = live.sent.max(number);
+        if is_planned {
+            if live.says(text) {
+                live.say = None;
+            } else {
+                live.taken = live.taken.saturating_add(1);
+            }
+        }
+        live.seen = live.seen.max(seen);
+    });
 }
 
 /// Whether the text under way waits for the decision about this intervention.

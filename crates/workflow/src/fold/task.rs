@@ -8,7 +8,10 @@ use coven_model::{
 };
 use serde_json::Value;
 
-use crate::state::{LiveJob, PrintedOutput, StepProgress, TaskPhase, TaskRun, WorkflowRun, place};
+use crate::state::{
+    LiveJob, PrintedOutput, RunPhase, StepProgress, TaskPhase, TaskReview, TaskRun, WorkflowRun,
+    place,
+};
 
 const EXCERPT_LINES: usize = 20;
 const EXCERPT_CHARS: usize = 2000;
@@ -42,6 +45,28 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         }
         _ => {}
     }
+}
+
+/// No agent was there for a review: the next attempt of the task begins with it.
+pub(super) fn review(run: &mut WorkflowRun, job: &AttemptId, prompt: &str) {
+    let is_running = run.phase == RunPhase::Running;
+    let Some((step, place)) = run.locate(&job.task) else { return };
+    if step != run.cursor as usize {
+        return;
+    }
+    let Some(step) = run.steps.get_mut(step) else { return };
+    if step.task(place).is_none_or(|task| task.live().is_some()) {
+        return;
+    }
+    step.change(place, |task| {
+        let continues = matches!(task.phase, TaskPhase::Done { .. });
+        task.review = Some(TaskReview { prompt: prompt.into(), begun: false, continues });
+    });
+    // A run that failed has to be let go on first.
+    if is_running {
+        step.allow_retry(place, 1);
+    }
+    super::tree::reviewed(run, &job.task);
 }
 
 /// Changes the live job of this id, if it is one.
@@ -92,6 +117,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
                 JobWork::Shell(_) => None,
             },
             conversation: None,
+            review: None,
             phase,
             error: None,
             excerpt: String::new(),
@@ -107,6 +133,9 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
                 task.place = started.place;
                 task.limit = started.limit;
                 task.phase = phase;
+                if let Some(review) = &mut task.review {
+                    review.begun = true;
+                }
                 task.started_at = started.at;
                 task.ended_at = None;
             });
@@ -144,6 +173,12 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
         task.conversation = task.conversation_of(outcome, used);
         let is_command =
             task.live().is_some_and(|live| matches!(live.spec.work, JobWork::Shell(_)));
+        if ended.status == TaskStatus::Done {
+            task.review = None;
+        } else if let Some(review) = &mut task.review {
+            // What is in a conversation that failed is not known.
+            review.continues = false;
+        }
         task.ended_at = Some(ended.at);
         task.excerpt = if outcome.ok { String::new() } else { excerpt(outcome) };
         task.error = (!outcome.ok).then(|| outcome.reason.clone());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{
-    Intervention, InterventionChoice, InterventionKind, JobSpec, JobWork, PermissionLevel,
-    SandboxMode, TreeId, TreeWork,
+    AttemptId, Intervention, InterventionChoice, InterventionKind, JobSpec, JobWork,
+    PermissionLevel, SandboxMode, TaskId, TreeId, TreeWork,
 };
 
 use crate::state::{LandingPhase, StepProgress, TreePhase, TreeProblem, TreeRun, WorkflowRun};
@@ -125,6 +125,13 @@ pub(super) fn leave(run: &mut WorkflowRun, spec: &JobSpec, succeeded: bool) {
     });
 }
 
+/// The agent of a job has ended a turn: what is in its tree is to be kept.
+pub(super) fn keep(run: &mut WorkflowRun, job: &AttemptId) {
+    if let Some(spec) = run.live(job).map(|live| live.spec.clone()) {
+        leave(run, &spec, false);
+    }
+}
+
 fn may_write(spec: &JobSpec) -> bool {
     let reads = match &spec.work {
         JobWork::Agent(agent) => agent.permissions == Some(PermissionLevel::ReadOnly),
@@ -171,6 +178,16 @@ pub(super) fn decide(
         step.progress = StepProgress::Running;
     }
     true
+}
+
+/// A task begins again with a review: what could not be done with what it left is tried again with
+/// what it leaves then.
+pub(super) fn reviewed(run: &mut WorkflowRun, task: &TaskId) {
+    if let Some(tree) = run.tree_of_task(task) {
+        change(run, &tree, |tree| {
+            tree.problem = tree.problem.take().filter(|problem| problem.work == TreeWork::Make);
+        });
+    }
 }
 
 /// What could not be done is tried again with the step.

@@ -15,7 +15,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 17] = [
+const INVARIANTS: [(&str, Holds); 18] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -47,6 +47,9 @@ const INVARIANTS: [(&str, Holds); 17] = [
     ("no tree goes with what is nowhere else", |_, world| !world.trees.has(TreeFault::Lost)),
     ("a tree is made from all that was done before it", |_, world| {
         !world.trees.has(TreeFault::Stale)
+    }),
+    ("what was done in a tree is kept before another task starts there", |_, world| {
+        !world.trees.has(TreeFault::Unkept)
     }),
     ("a refusal starts a task again once, and costs no attempt", |_, world| {
         world.counts_refusals_once()
@@ -93,6 +96,7 @@ fn promise(broken: DisabledParts) -> &'static str {
         (Some(DecisionRule::LandFirst), _) => INVARIANTS[10].0,
         (Some(DecisionRule::LandedOnce), _) => INVARIANTS[11].0,
         (Some(DecisionRule::RemovedFirst), _) => INVARIANTS[12].0,
+        (Some(DecisionRule::KeptFirst), _) => INVARIANTS[15].0,
         (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
         (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
         | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
@@ -143,6 +147,7 @@ fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
         (Some(DecisionRule::RetriedOnce), _) => vec![scenes::failing_and_retried()],
         (Some(DecisionRule::FinalAbsorbs), _) => vec![scenes::timed()],
         (Some(DecisionRule::ApprovedFirst), _) => vec![scenes::approved_twice()],
+        (Some(DecisionRule::KeptFirst), _) => vec![scenes::retried_in_a_tree()],
         (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
             vec![scenes::approved_start()]
         }

@@ -190,6 +190,13 @@ pub(super) fn failing_trees() -> ModelScenario {
     }
 }
 
+/// An agent that is tried twice in the tree of the run, which cannot always be kept.
+pub(super) fn retried_in_a_tree() -> ModelScenario {
+    let mut steps = vec![agent_step("do", "x").retries(2, 0)];
+    steps[0].isolation = Some(Isolation::Run);
+    ModelScenario { tree_failures: 1, cancel: false, ..ModelScenario::new("tree again", steps) }
+}
+
 /// The same larger, for patient people.
 pub(super) fn larger() -> Vec<ModelScenario> {
     let mut scenes = all();
@@ -198,7 +205,7 @@ pub(super) fn larger() -> Vec<ModelScenario> {
         // Talking is large as it is.
         if !matches!(
             scene.name,
-            "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees"
+            "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees" | "tree again"
         ) {
             scene.attempts += 1;
             scene.interventions += 1;
@@ -225,5 +232,6 @@ pub(super) fn all() -> Vec<ModelScenario> {
         kept_agent(),
         trees(),
         failing_trees(),
+        retried_in_a_tree(),
     ]
 }

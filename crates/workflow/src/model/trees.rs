@@ -20,6 +20,8 @@ pub(super) struct TreeWorld {
     /// How much of that was landed.
     landed: BTreeMap<TreeId, u8>,
     committed: BTreeMap<TreeId, u8>,
+    /// The trees in which a task has ended since a checkpoint was told, or that there can be none.
+    unkept: BTreeSet<TreeId>,
     /// How often each state of a tree was said to be landed.
     said_landed: BTreeMap<(TreeId, String), u8>,
     /// How often landing may meet a conflict, and an order may fail.
@@ -33,6 +35,8 @@ pub(super) struct TreeWorld {
 pub(super) enum TreeFault {
     /// A task worked in a tree that is not there.
     Homeless,
+    /// A task was started in a tree before what was done there was kept.
+    Unkept,
     /// A step was over before its trees were landed, or one was landed before that of an earlier
     /// task.
     Unlanded,
@@ -178,6 +182,22 @@ impl WorldState {
 
     pub(super) fn note_tree(&mut self, event: &SessionEvent) {
         match event {
+            SessionEvent::TaskStarted(started) => {
+                let own = started.spec.tree.as_ref();
+                let is_unkept = own.is_some_and(|own| self.trees.unkept.contains(&own.tree));
+                self.trees.note(TreeFault::Unkept, is_unkept);
+            }
+            SessionEvent::TaskEnded(ended) => {
+                let live = self.run().live(&ended.job);
+                let own = live.and_then(|live| Some(live.spec.tree.as_ref()?.tree.clone()));
+                self.trees.unkept.extend(own);
+            }
+            SessionEvent::TreeCheckpoint(checkpoint) => {
+                self.trees.unkept.remove(&checkpoint.tree);
+            }
+            SessionEvent::TreeFailed { tree, work: TreeWork::Checkpoint, .. } => {
+                self.trees.unkept.remove(tree);
+            }
             SessionEvent::TreeLanded(landed) => {
                 let key = (landed.tree.clone(), landed.tip.clone());
                 *self.trees.said_landed.entry(key).or_default() += 1;

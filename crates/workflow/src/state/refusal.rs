@@ -3,7 +3,7 @@
 //! `decide` ignores what cannot be done. A caller that takes requests from people asks here first,
 //! so that the answer can say why.
 
-use coven_model::event::{InterventionDecision, StoppingEnd};
+use coven_model::event::{InterventionDecision, StoppingEnd, TaskRole};
 use coven_model::{
     ContentDigest, EntryError, InterventionChoice, InterventionId, TaskId, TaskStatus,
     WorkflowStatus,
@@ -11,6 +11,7 @@ use coven_model::{
 
 use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
 use crate::input::SessionInput;
+use crate::plan::StepAction;
 use crate::rules::DecisionRule;
 
 /// Why something cannot be done.
@@ -69,6 +70,15 @@ pub enum RefusalReason {
     /// The job is being stopped already.
     #[error("task `{0}` is being stopped already")]
     TaskStopping(TaskId),
+    /// Only an attempt of a step that is not over can begin.
+    #[error("the step of `{0}` is over, so no other attempt of it can begin")]
+    StepOver(TaskId),
+    /// Its agent was started in the meantime.
+    #[error("task `{0}` works again; send it once more")]
+    WorksAgain(TaskId),
+    /// A command reads no review.
+    #[error("task `{0}` has no agent that could read a review")]
+    NoAgent(TaskId),
     #[error("nothing failed that could be tried again")]
     NothingToRetry,
     /// Another request has started the retry that this one asks for.
@@ -101,6 +111,9 @@ impl State {
                 run.admits_decision(intervention, decision, digest.as_ref())
             }
             SessionInput::Message { task, text, .. } => run.admits_message(task, text),
+            SessionInput::Reviewed(review) if review.prompt.is_some() => {
+                run.admits_attempt(&review.job.task)
+            }
             SessionInput::Complete { task, .. } => run.admits_end(task, true),
             SessionInput::StopTask { task, .. } => run.admits_end(task, false),
             SessionInput::Cancel { .. } => match &run.phase {
@@ -189,6 +202,39 @@ impl WorkflowRun {
             return Err(RefusalReason::Awaiting(id.clone()));
         }
         Ok(())
+    }
+
+    /// Whether another attempt of a task that has ended can begin.
+    fn admits_attempt(&self, id: &TaskId) -> Result<(), RefusalReason> {
+        let Some(task) = self.task(id) else { return Err(RefusalReason::NoTask(id.clone())) };
+        if !matches!(self.phase, RunPhase::Failed { .. }) {
+            self.require_running()?;
+        }
+        let current = self.current().filter(|_| {
+            self.identity.locate(id).is_some_and(|(step, _)| step == self.cursor as usize)
+        });
+        let Some((_, step, state)) = current else {
+            return Err(RefusalReason::StepOver(id.clone()));
+        };
+        if task.live().is_some() {
+            return Err(RefusalReason::WorksAgain(id.clone()));
+        }
+        let has_agent = match &step.action {
+            StepAction::Stage { .. } | StepAction::ParallelAgents { .. } => true,
+            StepAction::Agent { .. } | StepAction::AgentLoop { .. } => {
+                // Another round would follow; only when all are done does one stand alone.
+                let is_alone = state.landing.is_some() || task.role == TaskRole::Main;
+                is_alone && !matches!(task.role, TaskRole::Arbiter(_))
+            }
+            StepAction::Script { .. } | StepAction::Gate { .. } => false,
+        };
+        if has_agent { Ok(()) } else { Err(RefusalReason::NoAgent(id.clone())) }
+    }
+
+    /// Whether a task that is not alive is to begin again with a review.
+    pub(crate) fn has_waiting_review(&self) -> bool {
+        self.current()
+            .is_some_and(|(_, _, state)| state.tasks.iter().any(TaskRun::waits_with_review))
     }
 
     fn admits_end(&self, id: &TaskId, as_done: bool) -> Result<(), RefusalReason> {

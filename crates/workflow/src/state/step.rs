@@ -189,6 +189,7 @@ impl StepRun {
         for place in 0..self.tasks.len() {
             let again = self.tasks.get(place).is_some_and(|task| {
                 matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled)
+                    || task.waits_with_review()
             });
             if again {
                 self.allow_retry(place, attempts);

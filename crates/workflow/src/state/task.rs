@@ -37,6 +37,9 @@ pub struct TaskRun {
     /// outcome, and states of before do not have it.
     #[serde(skip)]
     pub conversation: Option<AgentConversation>,
+    /// The review that its next attempt begins with, until one is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<TaskReview>,
     pub phase: TaskPhase,
     /// Why the last attempt that failed did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,23 @@ pub struct TaskRun {
     /// When the newest attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+}
+
+/// What a person has to say about what a task did, when no agent was there to be told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TaskReview {
+    pub prompt: Arc<str>,
+    /// Whether an attempt has begun with it.
+    pub begun: bool,
+    /// Whether the conversation before is gone on with: that of an attempt that was done.
+    pub continues: bool,
+}
+
+impl TaskRun {
+    /// Whether it is to begin again with a review.
+    pub(crate) fn waits_with_review(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| !review.begun) && self.live().is_none()
+    }
 }
 
 /// A conversation of an agent, by the agent's own id.
@@ -179,11 +199,14 @@ pub struct PendingText {
     /// The intervention that says that it did not arrive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
+    /// Whether it was queued in the middle of a turn: that is over when it has arrived.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_turn: bool,
 }
 
 impl PendingText {
     pub(crate) fn new(number: u32, text: String) -> Self {
-        Self { number, text, attempt: 1, unverified: false, held: None }
+        Self { number, text, attempt: 1, unverified: false, held: None, ends_turn: false }
     }
 }
 

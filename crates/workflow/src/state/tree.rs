@@ -4,7 +4,10 @@
 //! so that a journal that was cut anywhere gives the same orders again.
 
 use coven_model::event::TaskRole;
-use coven_model::{AttemptId, JobTree, PortRange, TaskId, TreeId, TreeSource, TreeWork};
+use coven_model::{
+    AttemptId, ConfineMode, JobTree, PermissionLevel, PortRange, SandboxMode, TaskId, TreeId,
+    TreeSource, TreeWork,
+};
 use serde::Serialize;
 
 use super::{RunPhase, StepProgress, TaskPhase, WorkflowRun};
@@ -96,6 +99,44 @@ fn own_name(task: &TaskId) -> String {
     name.strip_suffix(".lock").map_or(name.clone(), |name| format!("{name}-lock"))
 }
 
+/// What one that may write in a tree is kept from.
+struct Confinement {
+    files: bool,
+    signals: bool,
+}
+
+impl Confinement {
+    /// That of a task; nothing if it may only read.
+    fn of(step: &PlanStep, role: TaskRole) -> Option<Self> {
+        let (sandbox, confine, permissions) = match (&step.action, role) {
+            (_, TaskRole::Arbiter(_)) => return None,
+            (StepAction::Stage { tasks }, TaskRole::Stage(place)) => {
+                let agent = &tasks.get(place as usize)?.agent;
+                (agent.sandbox, agent.confine, agent.permissions)
+            }
+            (
+                StepAction::Agent { agent }
+                | StepAction::AgentLoop { agent, .. }
+                | StepAction::ParallelAgents { agent, .. },
+                _,
+            ) => (agent.sandbox, agent.confine, agent.permissions),
+            (
+                StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. },
+                _,
+            ) => (script.sandbox, script.confine, Some(PermissionLevel::All)),
+            _ => return None,
+        };
+        // A command that runs without a sandbox is kept from nothing unless its step says so.
+        let signals = match confine {
+            Some(confine) => confine != ConfineMode::Off,
+            None => permissions != Some(PermissionLevel::All),
+        };
+        let writes =
+            sandbox != SandboxMode::ReadOnly && permissions != Some(PermissionLevel::ReadOnly);
+        writes.then_some(Self { files: sandbox == SandboxMode::Workspace, signals })
+    }
+}
+
 impl WorkflowRun {
     pub fn tree(&self, tree: &TreeId) -> Option<&TreeRun> {
         self.trees.get(tree).map(AsRef::as_ref)
@@ -146,6 +187,23 @@ impl WorkflowRun {
     /// Whether the run itself will land a tree, or ask a person about it.
     pub fn is_to_land(&self, tree: &TreeRun) -> bool {
         !self.is_over() && tree.tree != TreeId::Run && tree.is_ready() && !tree.is_settled()
+    }
+
+    /// How commands of ours are confined that read what was written in trees, and may run it: one
+    /// that wrote and was confined is enough, because what it wrote may be landed in every tree.
+    pub fn confinement_of_tree_commands(&self) -> (SandboxMode, Option<ConfineMode>) {
+        let steps = self.identity.plan.steps.iter().zip(self.steps.iter());
+        let writers = steps.flat_map(|(step, state)| {
+            state.tasks.iter().filter_map(|task| Confinement::of(step, task.role))
+        });
+        let writers: Vec<Confinement> = writers.collect();
+        let sandbox = if writers.iter().any(|writer| writer.files) {
+            SandboxMode::Workspace
+        } else {
+            SandboxMode::Off
+        };
+        let confine = writers.iter().any(|writer| writer.signals).then_some(ConfineMode::Signals);
+        (sandbox, confine)
     }
 
     /// What a job is told about the tree it works in.

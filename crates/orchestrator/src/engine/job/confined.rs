@@ -113,6 +113,7 @@ impl JobDetails {
         write.extend(["/dev/null", "/dev/tty", "/dev/ptmx", "/dev/pts"].map(PathBuf::from));
         if self.spec.sandbox == SandboxMode::Workspace {
             write.push(self.cwd());
+            write.extend(self.also_writes.iter().cloned());
         }
         write.retain(|path| path.exists());
         write

@@ -85,11 +85,17 @@ impl JobDetails {
             conversation.write(folder)?;
             task.resume = Some(conversation.id);
             // One that was told nothing at the start waits for a person.
-            task.prompt = task.prompt.take().map(|_| CONTINUE_PROMPT.to_owned());
+            let told = agent.review.as_deref().unwrap_or(CONTINUE_PROMPT);
+            task.prompt = task.prompt.take().map(|_| told.to_owned());
             return Ok(conversation.previous);
         }
-        // An agent that cannot says so when it is started.
-        if let Some(RoundContext::Continue { conversation, used }) = &agent.context {
+        // An agent that cannot says so when it is started. A review is told in a new one then.
+        if let Some(RoundContext::Continue { conversation, used }) = &agent.context
+            && (can_resume || agent.review.is_none())
+        {
+            if let Some(review) = &agent.review {
+                task.prompt = Some(review.clone());
+            }
             Conversation::new(conversation.clone(), true, *used).write(folder)?;
             task.resume = Some(conversation.clone());
             return Ok(*used);

@@ -142,6 +142,7 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         place: AttemptPlace::Jobs,
         earlier: None,
         has_inputs: false,
+        also_writes: Vec::new(),
     };
     let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
     let told = async {

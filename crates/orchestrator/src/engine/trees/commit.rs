@@ -19,13 +19,23 @@ pub(super) struct CommitJob<'a> {
 impl CommitJob<'_> {
     pub(super) async fn run(self) -> Result<(), TreeError> {
         let place = self.place.clone();
-        if blocking(move || place.uncommitted()).await?.is_empty() {
+        let is_committed = blocking(move || {
+            let is_committed = place.uncommitted()?.is_empty();
+            if !is_committed {
+                // A hook may change the files.
+                place.keep_before()?;
+            }
+            Ok::<_, TreeError>(is_committed)
+        });
+        if is_committed.await? {
             return Ok(());
         }
         let Some(run) = self.job.state.run() else { return Ok(()) };
         let tree = run.job_tree(&self.place.tree.tree);
         let tree = tree.ok_or_else(|| TreeError("it is not known any more".to_owned()))?;
-        let command = self.job.command(run, tree, "commit").await?;
+        let writes = self.place.clone();
+        let writes = blocking(move || writes.written_by_commits()).await?;
+        let command = self.job.command(run, tree, "commit").await?.confined(writes);
         let folder = command.folder()?;
         let (place, message) = (self.place.clone(), self.message.clone());
         let trailers = self.trailers(run);
@@ -58,8 +68,10 @@ impl CommitJob<'_> {
 }
 
 /// A call for a shell, with its environment and nothing else.
-fn line(line: &CommandLine) -> String {
-    let mut words = vec!["env".to_owned(), "-i".to_owned()];
+pub(super) fn line(line: &CommandLine) -> String {
+    // A confined job has a folder of its own for what is temporary.
+    let temporary = r#""TMPDIR=${TMPDIR:-/tmp}""#.to_owned();
+    let mut words = vec!["env".to_owned(), "-i".to_owned(), temporary];
     let entry = |(name, value): &(std::ffi::OsString, std::ffi::OsString)| {
         quoted(&format!("{}={}", name.to_string_lossy(), value.to_string_lossy()))
     };
@@ -69,7 +81,7 @@ fn line(line: &CommandLine) -> String {
     words.join(" ")
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use coven_git::Replayed;
 use coven_git::mirror::CommittedState;
+use coven_git::{Commit, Replayed};
 use coven_model::Timestamp;
 use coven_model::event::TreeLanded;
 use coven_runtime::processes;
@@ -54,6 +54,21 @@ impl TreePlace {
             by: None,
             at: Timestamp::default(),
         }))
+    }
+
+    /// The newest commit with what was done in the tree: the tip of its branch, and if that is gone,
+    /// what it was landed as, with all that came behind it there.
+    pub(crate) fn newest_commit(&self) -> Result<Commit, TreeError> {
+        if let Some(tip) = self.git.tip(&self.repository, &self.tree.branch)? {
+            return Ok(tip);
+        }
+        if let LandingPhase::Landed { onto, commit, .. } = &self.tree.landing {
+            return match self.git.tip(&self.repository, onto)? {
+                Some(tip) => Ok(tip),
+                None => Ok(commit.parse()?),
+            };
+        }
+        Ok(self.tree.head.parse()?)
     }
 
     /// The files that are in no commit of the tree's branch.

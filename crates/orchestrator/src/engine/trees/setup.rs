@@ -24,7 +24,9 @@ impl TreeJob {
         ports: Option<PortRange>,
     ) -> Result<(), TreeError> {
         let Some(repository) = run.identity.repository.as_deref() else { return Ok(()) };
-        self.run_all(run, tree, ports, "setup", &repository.setup).await
+        // Nobody has worked in it yet, unless what somebody did was brought back in it.
+        let is_new = run.tree(tree).is_none_or(|tree| tree.restores.is_none());
+        self.run_all(run, tree, ports, ("setup", is_new), &repository.setup).await
     }
 
     /// Runs what is to run in a tree before it is removed.
@@ -35,7 +37,7 @@ impl TreeJob {
         ports: Option<PortRange>,
     ) -> Result<(), TreeError> {
         let Some(repository) = run.identity.repository.as_deref() else { return Ok(()) };
-        self.run_all(run, tree, ports, "teardown", &repository.teardown).await
+        self.run_all(run, tree, ports, ("teardown", false), &repository.teardown).await
     }
 
     async fn run_all(
@@ -43,7 +45,7 @@ impl TreeJob {
         run: &WorkflowRun,
         tree: &TreeId,
         ports: Option<PortRange>,
-        what: &str,
+        (what, is_new): (&str, bool),
         commands: &[String],
     ) -> Result<(), TreeError> {
         let timeout = run.identity.repository.as_deref().and_then(|found| found.setup_timeout);
@@ -51,6 +53,7 @@ impl TreeJob {
             let Some(tree) = run.job_tree(tree) else { return Ok(()) };
             let tree = JobTree { ports, ..tree };
             let job = self.command(run, tree, what).await?;
+            let job = if is_new { job } else { job.confined(Vec::new()) };
             let done = job.run(command.clone(), timeout.unwrap_or(COMMAND_TIMEOUT)).await;
             done.map_err(|error| TreeError(format!("{what} `{command}` failed: {}", error.0)))?;
         }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use coven_model::{
-    AttemptId, ExitCodes, JobId, JobOutcome, JobSpec, JobTree, JobWork, SandboxMode, ShellWork,
-    TaskId, TreeId,
+    AttemptId, ConfineMode, ExitCodes, JobId, JobOutcome, JobSpec, JobTree, JobWork, SandboxMode,
+    ShellWork, TaskId, TreeId,
 };
 use coven_runtime::hold::HolderFolder;
 use coven_runtime::processes::Identity;
@@ -23,6 +23,12 @@ use crate::state::blocking::blocking;
 /// How many reports of such a job may wait; there are a few.
 const MAX_REPORTS: usize = 16;
 
+/// How long the holder of a command may take to be gone once that has ended.
+const HOLDER_EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether it is: nothing tells the end of a process that is not a child.
+const HOLDER_EXIT_INTERVAL: Duration = Duration::from_millis(5);
+
 /// How many lines of what a command printed are told.
 const MAX_TOLD_LINES: usize = 12;
 
@@ -33,6 +39,8 @@ pub(super) struct TreeCommand<'a> {
     tree: JobTree,
     attempt: AttemptId,
     folders: JobFolders,
+    sandbox: SandboxMode,
+    confine: Option<ConfineMode>,
 }
 
 impl TreeJob {
@@ -63,7 +71,8 @@ impl TreeJob {
         .await;
         let (room, folders) = made;
         room.map_err(|error| TreeError(error.to_string()))?;
-        Ok(TreeCommand { job: self, run, tree, attempt, folders })
+        let (sandbox, confine) = (SandboxMode::Off, None);
+        Ok(TreeCommand { job: self, run, tree, attempt, folders, sandbox, confine })
     }
 }
 
@@ -73,9 +82,18 @@ impl TreeCommand<'_> {
         self.folders.path().map_err(TreeError)
     }
 
+    /// Confines it as those are that worked in the trees of the run: it reads what they wrote, and
+    /// may run it. `also_writes` is what it has to write besides the tree.
+    pub(super) fn confined(mut self, also_writes: Vec<PathBuf>) -> Self {
+        (self.sandbox, self.confine) = self.run.confinement_of_tree_commands();
+        self.folders.may_write(also_writes);
+        self
+    }
+
     /// Runs a text by bash, to its end. An error has the last of what it printed.
     pub(super) async fn run(self, text: String, timeout: Duration) -> Result<(), TreeError> {
         let spec = self.spec(text, timeout);
+        let folder = self.folder();
         let (reports, mut reported) = mpsc::channel(MAX_REPORTS);
         let (live, state) = (self.job.live.clone(), &self.job.state);
         let handle = self.job.executor.start(state, self.folders, spec, reports, live);
@@ -87,6 +105,9 @@ impl TreeCommand<'_> {
             }
         };
         drop(handle);
+        if let Ok(folder) = folder {
+            holder_is_gone(folder).await;
+        }
         match outcome {
             Some(outcome) if outcome.ok => Ok(()),
             Some(outcome) => Err(TreeError(told(*outcome))),
@@ -111,12 +132,23 @@ impl TreeCommand<'_> {
             env: BTreeMap::new(),
             timeout: Some(timeout),
             ok_exit_codes: ExitCodes::default(),
-            sandbox: SandboxMode::Off,
-            confine: None,
+            sandbox: self.sandbox,
+            confine: self.confine,
             approved_by: None,
             domain: None,
             size: None,
         }
+    }
+}
+
+/// Comes back when the holder of a job that has ended is gone. It is a process with the tree as its
+/// folder, so as long as it is there somebody seems to work in the tree.
+async fn holder_is_gone(folder: PathBuf) {
+    let known = blocking(move || HolderFolder::new(&folder).spawn_record()).await;
+    let Some(holder) = known.ok().flatten().and_then(|record| record.holder) else { return };
+    let deadline = tokio::time::Instant::now() + HOLDER_EXIT_TIMEOUT;
+    while holder.is_running() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(HOLDER_EXIT_INTERVAL).await;
     }
 }
 

@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// A small disk of its own, if this user may mount one. Unmounted when it goes.
-pub(super) struct SmallDisk(PathBuf);
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    pub(super) fn mount(at: &Path) -> Option<Self> {
+    pub(crate) fn mount(at: &Path) -> Option<Self> {
         let mount = ["-t", "tmpfs", "-o", "size=2m,mode=0700", "orchestrator-test"];
         let output = Command::new("mount").args(mount).arg(at).output();
         output.is_ok_and(|output| output.status.success()).then(|| Self(at.to_path_buf()))
     }
 
     /// Leaves not one byte of room. Says which file has to go to make some.
-    pub(super) fn fill(&self) -> PathBuf {
+    pub(crate) fn fill(&self) -> PathBuf {
         use std::io::Write;
         let path = self.0.join("ballast");
         let mut file = std::fs::File::create(&path).unwrap();

@@ -138,3 +138,58 @@ fn a_run_that_is_cancelled_keeps_what_is_in_its_trees() {
     assert_eq!(told.status(), WorkflowStatus::Cancelled);
     assert!(told.run().trees().all(crate::state::TreeRun::is_ready), "no tree goes");
 }
+
+/// A step whose agent is tried twice in the tree of the run.
+fn retried() -> TestRun {
+    let mut step = agent_step("do", "x").retries(2, 0);
+    step.isolation = Some(Isolation::Run);
+    let mut told = TestRun::begin(plan(vec![step]), json!({}));
+    told.tell(tree_ready(TreeId::Run));
+    told
+}
+
+/// Naive: the next attempt begins at once and writes over what the one before left.
+#[test]
+fn what_an_attempt_left_is_kept_before_the_next_one_begins() {
+    let mut told = retried();
+    told.fail("do", 1);
+    assert_eq!(told.alive(), Vec::<String>::new());
+    assert_eq!(told.starts(run_checkpoint("do", 1, 1)), ["do/2"]);
+    // One that cannot be made keeps nothing from going on: all is still in the tree.
+    let mut told = retried();
+    told.fail("do", 1);
+    assert_eq!(told.starts(tree_failed(TreeId::Run, TreeWork::Checkpoint)), ["do/2"]);
+}
+
+/// Naive: a checkpoint only where a turn waits for a person, so that turns of a queue are not kept.
+#[test]
+fn what_each_turn_of_a_queue_left_is_kept() {
+    let mut agent = interactive("hi");
+    agent.pending_inputs = vec![template("more"), template("and more")];
+    let mut step = stage("talk", &[("talk", agent)]);
+    step.isolation = Some(Isolation::Run);
+    let mut told = TestRun::begin(plan(vec![step]), json!({}));
+    told.tell(tree_ready(TreeId::Run));
+    told.tell(crate::input::SessionInput::Started(job("talk", 1)));
+    for seen in 1..=2 {
+        let (_, commands) = told.tell(idle("talk", 1, seen * 10, true));
+        let kept = orders(&commands);
+        let is_kept = matches!(&kept[..], [TreeOrder::Checkpoint { tree: TreeId::Run, .. }]);
+        assert!(is_kept, "turn {seen}: {commands:#?}");
+        told.tell(run_checkpoint("talk", 1, seen as u32));
+        let (job, number) = (job("talk", 1), seen as u32);
+        told.tell(crate::input::SessionInput::Delivered { job, number, seen: seen * 10 + 1 });
+    }
+    // A message in the middle of a turn: that is over when it has arrived.
+    let message = crate::input::SessionInput::Message {
+        task: coven_model::TaskId::new("talk").unwrap(),
+        text: "stop that".to_owned(),
+        by: "mira".to_owned(),
+    };
+    let (_, commands) = told.tell(message);
+    assert_eq!(orders(&commands), []);
+    let arrived =
+        crate::input::SessionInput::Delivered { job: job("talk", 1), number: 3, seen: 30 };
+    let (_, commands) = told.tell(arrived);
+    assert!(matches!(&orders(&commands)[..], [TreeOrder::Checkpoint { .. }]), "{commands:#?}");
+}
