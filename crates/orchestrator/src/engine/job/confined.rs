@@ -171,7 +171,7 @@ impl JobDetails {
             return None;
         }
         let look = FolderLook::new(LookReason::Before);
-        let picture = self.runner.show_look(look, |look| {
+        let picture = self.runner.show_look(&look, |look| {
             FolderMetadata::take(&self.cwd(), &self.not_compared(adapter), look)
         });
         // Without a picture nothing is compared, which the start of the job tells.
@@ -199,7 +199,7 @@ impl JobDetails {
         let Ok(adapter) = self.adapter() else { return outcome };
         let confined = matches!(self.enforced(), Some(Enforcement::Files { .. }));
         let Some(before) = FolderMetadata::load(attempt) else { return outcome };
-        let touched = self.runner.show_look(FolderLook::new(LookReason::After), |look| {
+        let touched = self.runner.show_look(&FolderLook::new(LookReason::After), |look| {
             let now = FolderMetadata::take(&self.cwd(), &self.not_compared(&*adapter), look);
             before.differences(&now, confined)
         });

@@ -57,9 +57,9 @@ impl RunnerSlot {
     }
 
     /// Shows what is looked at, until that is over.
-    pub(super) fn show_look<T>(&self, look: FolderLook, work: impl FnOnce(&FolderLook) -> T) -> T {
+    pub(super) fn show_look<T>(&self, look: &FolderLook, work: impl FnOnce(&FolderLook) -> T) -> T {
         *self.look.lock() = Some(look.clone());
-        let done = work(&look);
+        let done = work(look);
         *self.look.lock() = None;
         done
     }

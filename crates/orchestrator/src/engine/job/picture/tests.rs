@@ -32,7 +32,7 @@ fn set_time(path: &Path, time: SystemTime) {
 fn how_far_a_look_is_can_be_read_while_it_lasts() {
     let folder = folder();
     let slot = crate::engine::job::runner_slot::RunnerSlot::default();
-    let before = slot.show_look(look(), |look| {
+    let before = slot.show_look(&look(), |look| {
         let said = || slot.look_words().unwrap();
         assert_eq!(said(), "notes how 0 files are before it begins");
         let before = FolderMetadata::take(folder.path(), &BTreeSet::new(), look);
@@ -40,7 +40,7 @@ fn how_far_a_look_is_can_be_read_while_it_lasts() {
         before
     });
     assert_eq!(slot.look_words(), None);
-    slot.show_look(FolderLook::new(LookReason::After), |look| {
+    slot.show_look(&FolderLook::new(LookReason::After), |look| {
         assert_eq!(FolderMetadata::take(folder.path(), &BTreeSet::new(), look), before);
         let said = slot.look_words().unwrap();
         assert_eq!(said, "compares 5 files with how they were before it");
