@@ -11,13 +11,11 @@ use crate::output;
 pub(super) fn run(name: &str, plan: bool, as_json: bool) -> Result {
     let catalogue = super::catalogue();
     let Some(entry) = catalogue.get(name) else {
-        return Err(match catalogue.plan(name) {
-            Err(error) => super::not_usable(error),
-            Ok(_) => {
-                let message = format!("there is no grimoire `{name}`");
-                CommandFailure::not_found(ProblemCode::GrimoireNotFound, message)
-            }
-        });
+        if let Err(error) = catalogue.plan(name) {
+            return Err(super::not_usable(error));
+        }
+        let message = format!("there is no grimoire `{name}`");
+        return Err(CommandFailure::not_found(ProblemCode::GrimoireNotFound, message));
     };
     let from = entry.path.as_ref().map_or_else(String::new, |path| format!(": {}", path.display()));
     output::say!("from {}{from}", entry.layer.as_str());

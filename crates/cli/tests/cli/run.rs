@@ -338,7 +338,7 @@ fn what_cannot_be_run_is_explained() {
 fn a_home_behind_a_link_is_a_home_like_any_other() {
     let home = Home::new();
     for (link, to) in [("linked-home", "home"), ("linked-state", "state")] {
-        std::fs::create_dir_all(home.path(to)).unwrap();
+        fs::create_dir_all(home.path(to)).unwrap();
         std::os::unix::fs::symlink(home.path(to), home.path(link)).unwrap();
     }
     let coven = |args: &[&str]| {
