@@ -67,7 +67,7 @@ pub struct TaskRun {
 /// What a person has to say about what a task did, when no agent was there to be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct TaskReview {
-    pub prompt: Arc<str>,
+    pub prompt: String,
     /// Whether an attempt has begun with it.
     pub begun: bool,
     /// Whether the conversation before is gone on with: that of an attempt that was done.
