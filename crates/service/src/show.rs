@@ -95,6 +95,8 @@ pub(crate) async fn shown(
 ) -> Result<WorkflowDetails, ServiceError> {
     let gone = || ServiceError::SessionGone(id.clone());
     let entry = sessions.entry(id).ok_or_else(gone)?;
+    // Looked at before what it is about to answer: a run may end at any moment.
+    let live = sessions.controller(id).is_some_and(|controller| controller.is_under_way());
     let snapshot = context.past_snapshots.snapshot(sessions, id).await?;
     let (Some(view), Some(plan)) = (snapshot.view(), snapshot.plan()) else { return Err(gone()) };
     let mut item = list::item(&entry, 0);
@@ -122,7 +124,7 @@ pub(crate) async fn shown(
     };
     Ok(WorkflowDetails {
         item,
-        live: sessions.controller(id).is_some_and(|controller| controller.is_under_way()),
+        live,
         last_seq: snapshot.last_seq(),
         tasks: tasks(&snapshot, plan),
         session: view.clone(),

@@ -310,7 +310,7 @@ fn a_recording_that_is_none_is_told_with_what_one_is() {
     ");
     assert_snapshot!(home.said(&["replay", "claude", "missing.cast"]), @r"
     --- exit 1
-    error: could not open missing.cast: No such file or directory (os error 2)
+    error: could not read missing.cast: No such file or directory (os error 2)
     ");
     assert_snapshot!(home.said(&["replay", "cluade", "empty.cast"]), @r"
     --- exit 1

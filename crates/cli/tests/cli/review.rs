@@ -96,8 +96,10 @@ fn a_review_of_what_is_over_begins_a_run_and_says_which() {
     assert_ne!(run, name);
     home.coven(&["wait", run, "--until", "idle", "--timeout", "60s"]).ok();
     let trees = home.coven(&["trees", run, "--json"]).ok().json();
-    let path = trees["trees"][0]["path"].as_str().unwrap();
-    let text = fs::read_to_string(std::path::Path::new(path).join("notes.txt")).unwrap();
+    let own = trees["trees"].as_array().unwrap().iter().find(|tree| tree["tree"] == "agent");
+    let path = own.and_then(|tree| tree["path"].as_str());
+    let path = std::path::Path::new(path.unwrap_or_else(|| panic!("{trees:#}")));
+    let text = fs::read_to_string(path.join("notes.txt")).unwrap();
     assert_eq!(text, "first\nsecond\nthird\n", "it goes on from what was done");
     let said = home.coven(&["review", "send", &full, "--summary", "say more"]).ok().out;
     assert!(said.contains("is over; ") && said.contains(" begins with it"), "{said}");

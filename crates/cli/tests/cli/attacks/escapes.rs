@@ -103,7 +103,8 @@ fn commands() -> Vec<Vec<String>> {
 #[test]
 fn no_command_repeats_an_argument_that_acts_on_a_terminal() {
     let project = HostileProject::new();
-    for command in commands() {
+    // What an agent prints is the agent's.
+    for command in commands().into_iter().filter(|command| *command != ["demo-agent"]) {
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         let with = |more: &[&str]| {
             project.say(&[&command, more].concat());
