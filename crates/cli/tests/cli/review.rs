@@ -89,18 +89,17 @@ fn a_review_of_what_is_over_begins_a_run_and_says_which() {
     home.coven(&["finish", &name]).ok();
     home.coven(&["wait", &name, "--timeout", "60s"]).ok();
     let full = format!("{name}/agent");
-    let sent = ["review", "send", &full, "--summary", "say reviewed", "--json"];
+    let sent = ["review", "send", &full, "--summary", "write more.txt reviewed", "--json"];
     let sent = home.coven(&sent).ok().json();
     assert_eq!(sent["delivery"], "run", "{sent:#}");
     let run = sent["run"].as_str().unwrap();
     assert_ne!(run, name);
-    home.coven(&["wait", run, "--until", "idle", "--timeout", "60s"]).ok();
+    home.coven(&["wait", run, "--timeout", "60s"]).ok();
     let trees = home.coven(&["trees", run, "--json"]).ok().json();
-    let own = trees["trees"].as_array().unwrap().iter().find(|tree| tree["tree"] == "agent");
-    let path = own.and_then(|tree| tree["path"].as_str());
-    let path = std::path::Path::new(path.unwrap_or_else(|| panic!("{trees:#}")));
-    let text = fs::read_to_string(path.join("notes.txt")).unwrap();
-    assert_eq!(text, "first\nsecond\nthird\n", "it goes on from what was done");
+    let path = trees["trees"][0]["path"].as_str().unwrap_or_else(|| panic!("{trees:#}"));
+    let text = |file| fs::read_to_string(std::path::Path::new(path).join(file)).unwrap();
+    assert_eq!(text("more.txt"), "reviewed\n");
+    assert_eq!(text("notes.txt"), "first\nsecond\nthird\n", "it goes on from what was done");
     let said = home.coven(&["review", "send", &full, "--summary", "say more"]).ok().out;
     assert!(said.contains("is over; ") && said.contains(" begins with it"), "{said}");
 }
