@@ -84,6 +84,13 @@ impl Error {
             || (words.contains(".lock'") && words.contains("File exists"))
     }
 
+    /// Whether git refused to remove a tree because files in it look changed to it. It runs no filter
+    /// here, so one that a filter has changed may look so.
+    pub fn is_about_changes(&self) -> bool {
+        let Self::Failed { words, .. } = self else { return false };
+        words.contains("contains modified or untracked files")
+    }
+
     /// Whether git came upon a registration that another git was writing at that moment: every
     /// `git worktree` reads them all, and finds a file that is empty yet.
     pub(crate) fn is_half_written(&self) -> bool {

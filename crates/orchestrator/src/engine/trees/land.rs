@@ -139,7 +139,12 @@ impl TreePlace {
         }
         let tip = self.tip()?;
         self.hold(self.tree.checkpoints.saturating_add(1), false)?;
-        self.git.remove_worktree(&self.repository, &self.path())?;
+        match self.git.remove_worktree(&self.repository, &self.path()) {
+            Err(error) if error.is_about_changes() && self.why_uncommitted()?.is_none() => {
+                self.git.remove_worktree_with_changes(&self.repository, &self.path())?;
+            }
+            removed => removed?,
+        }
         self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
         self.give_ports_back();
         Ok(TreeReport::Removed { tree, tip: tip.to_string() })
