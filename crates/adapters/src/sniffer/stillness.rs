@@ -2,7 +2,8 @@
 //! clock, a spinner, a line of news.
 //!
 //! A program that waits below such a line prints without end and does nothing. What is left out
-//! never includes the line of a visible cursor: what moves there is what the program does.
+//! never includes the line of a visible cursor that is the last one: what moves there is what the
+//! program does.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -54,7 +55,10 @@ impl ScreenStillness {
         }
         self.looked = Some(now);
         let cursor = view.cursor_line().map(|(line, _)| line);
-        self.since = self.still_since(cursor.filter(|_| view.cursor_visible() == Some(true)), now);
+        // A program works below what it has shown; one that waits may leave its cursor in its clock.
+        let is_last = |line: &usize| shown.iter().skip(line + 1).all(|text| text.trim().is_empty());
+        let visible = cursor.filter(|_| view.cursor_visible() == Some(true));
+        self.since = self.still_since(visible.filter(is_last), now);
     }
 
     /// Since when the screen shows the same. What was printed after the last look may have changed

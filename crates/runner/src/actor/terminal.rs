@@ -265,7 +265,8 @@ impl RunnerActor {
         let due = terminal.pace.next_read(is_held);
         let is_half_painted = is_held && due.is_some_and(|due| due > now);
         let mut snapshot = None;
-        if due.is_some_and(|due| due <= now || (terminal.answer.presses_more() && !is_held)) {
+        let presses_keys = terminal.answer.is_keys() && terminal.answer.presses_more();
+        if due.is_some_and(|due| due <= now || (presses_keys && !is_held)) {
             snapshot = Some(terminal.look(now));
         }
         terminal.sniffer.tick(now);

@@ -168,12 +168,21 @@ impl KeySequence {
             return Some(KeyStep::Wait(settled));
         }
         // An entry that takes a text may look otherwise once it does.
-        if self.text.is_some() || self.first.as_ref().is_none_or(|first| first.is_same(sight)) {
+        if self.text.is_some() || self.first.as_ref().is_none_or(|first| self.awaits(first, sight))
+        {
             self.gone = None;
             return None;
         }
         let due = *self.gone.get_or_insert(now) + QUESTION_HIDDEN_TIME;
         Some(if now < due { KeyStep::Wait(due) } else { self.moved_on(sight) })
+    }
+
+    /// Whether what was asked first still waits for the next key. The same words without what was
+    /// typed behind them are the next question, unless that has moved a mark.
+    fn awaits(&self, first: &QuestionSight, sight: &QuestionSight) -> bool {
+        let typed = self.text_of(self.next).is_some_and(|typed| !typed.is_empty());
+        let shows = !typed || self.stand_in(&sight.line, self.next) || first.words != sight.words;
+        first.is_same(sight) && shows
     }
 
     /// What the first pieces type, if they are nothing but characters.

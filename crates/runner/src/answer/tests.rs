@@ -168,6 +168,9 @@ fn a_key_is_pressed_only_while_the_question_of_the_first_one_is_asked() {
         assert_eq!(ended_after("Down", &asked, then), moved_on);
         assert_eq!(ended_after("y", &lines(asked.clone()), &lines(then.clone())), moved_on);
     }
+    // The same is asked again in the same place, without what was typed.
+    assert_eq!(ended_after("y", &asked, &asked), Some(Ok(())));
+    assert_eq!(ended_after("y", &lines(asked.clone()), &lines(asked.clone())), moved_on);
     // It stands where the next question is answered.
     assert_eq!(ended_after("y", &asked, &sight(&["Run", "B?"], 4, "RunB?y")), moved_on);
 }

@@ -53,6 +53,9 @@ fn a_prompt_below_a_line_that_is_painted_all_the_time_reaches_a_person() {
         "{:?}",
         told_after(PROMPT, slow)
     );
+    // One that is left in the clock is not where the program waits.
+    let parked = |turn: usize| format!("\x1b[1;1H\x1b[2KElapsed 0:{}", turn / 4);
+    assert_eq!(told_after(PROMPT, parked), Some(20));
     // The cursor of a program that hides it stays where it painted last.
     let hidden = |turn: usize| format!("\x1b[?25l\x1b[1;1H⠋ waiting for you since {turn}s");
     assert_eq!(told_after(PROMPT, hidden), Some(20));
