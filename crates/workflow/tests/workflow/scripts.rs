@@ -46,6 +46,7 @@ impl Folder {
             .args(["-euo", "pipefail", "-c", &prepared.text])
             .envs(prepared.env)
             .env("PATH", path)
+            .env("COVEN_SESSION", "session")
             .current_dir(self.path())
             .output()
             .unwrap()
