@@ -79,9 +79,10 @@ pub(crate) fn not_usable(error: UnusableGrimoire) -> CommandFailure {
         UnusableGrimoire::Unknown { .. } => {
             CommandFailure::not_found(ProblemCode::GrimoireNotFound, error)
         }
-        UnusableGrimoire::Broken { .. } | UnusableGrimoire::Inert { .. } => {
-            CommandFailure::failed(error)
+        UnusableGrimoire::Broken { .. } => {
+            CommandFailure::not_found(ProblemCode::BadDefinition, error)
         }
+        UnusableGrimoire::Inert { .. } => CommandFailure::not_found(ProblemCode::NotTrusted, error),
     }
 }
 

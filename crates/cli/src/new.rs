@@ -153,7 +153,8 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
         env: Some(connect::environment()),
         ..StartWorkflow::default()
     };
-    let started = client.start(&start, None).await.map_err(|error| plain(error.into()))?;
+    let started = client.start(&start, None).await;
+    let started = started.map_err(|error| plain(error.into(), &arguments.adapter))?;
     if arguments.json {
         return output::as_json(&started);
     }
@@ -184,12 +185,15 @@ async fn start(arguments: Arguments, headless: bool, detach: bool) -> Result {
 
 /// What is wrong with the agent, without places: they would lie in the definition that this
 /// command generated, which the user has not seen.
-fn plain(failure: CommandFailure) -> CommandFailure {
+fn plain(failure: CommandFailure, kind: &str) -> CommandFailure {
     let first = failure
         .problem()
         .and_then(|problem| Some((problem.code, problem.problems.first().cloned()?)));
     match first {
         Some((code, first)) => {
+            let names_none =
+                AdapterConfigLoader::new(folders::adapters()).load(kind, None).is_err();
+            let code = if names_none { ProblemCode::BadAdapter } else { code };
             let failure = CommandFailure::not_found(code, output::one_line(&first.message));
             match first.help {
                 Some(help) => failure.hint(output::one_line(&help)),

@@ -95,6 +95,7 @@ pub use places::{MAX_SOCKET_PATH_BYTES, NoHome, UserFolders};
 pub use policies::{
     read as read_policy, read_trusted as read_trusted_policy, read_user as read_user_policy,
 };
+pub use problem::definition_problem;
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
 pub use trees::config::{ProjectConfig, ProjectTrees, schema as project_schema};

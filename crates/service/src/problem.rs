@@ -142,6 +142,11 @@ impl ServiceError {
     }
 }
 
+/// A definition with errors, as a client is told that it cannot be run.
+pub fn definition_problem(report: ProblemReport) -> ApiProblem {
+    ServiceError::from(ExecuteError::Definition(Box::new(report))).problem()
+}
+
 /// What is wrong in a text, at its places.
 pub(crate) fn diagnostics(report: &ProblemReport) -> Vec<TextDiagnostic> {
     let source = &report.source;

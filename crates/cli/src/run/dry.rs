@@ -1,24 +1,24 @@
 //! What a run would do, without doing it and without the daemon.
 
 mod jobs;
+mod problems;
 
 use coven_adapters::AdapterRegistry;
+use coven_daemon::{ServiceConfig, definition_problem};
 use coven_model::{PlanLane, PlanView};
 use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::catalogue::GrimoireCatalogue;
 use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::view::dry_run;
-use coven_workflow::{
-    CheckEnvironment, VariableScope, WorkflowPlan, bind_inputs, check, known_inputs, settle,
-};
-use serde::Serialize;
+use coven_workflow::{CheckEnvironment, VariableScope, WorkflowPlan, check, known_inputs, settle};
 use serde_json::{Map, Value, json};
 
 use self::jobs::{JobPlanner, PlannedJob};
+use self::problems::RunProblem;
 use super::{Arguments, RunTarget, input};
 use crate::failure::{CommandFailure, Result};
 use crate::output::PutText;
-use crate::{abilities, folders, output};
+use crate::{folders, output};
 
 /// How wide the names before values are.
 const NAME_COLUMNS: usize = 11;
@@ -29,7 +29,7 @@ const INDENT: usize = 4;
 pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
     let registry = AdapterRegistry::new(folders::adapters());
     let mut known = CheckEnvironment::new(registry.registered_types());
-    if let Some(adapter) = &arguments.adapter {
+    if let Some(adapter) = arguments.adapter.clone().or_else(configured_adapter) {
         known = known.with_default_adapter(adapter);
     }
     let plan = plan(what, &known)?;
@@ -50,7 +50,7 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
     let jobs = settled.steps.iter().enumerate();
     let jobs = jobs.map(|(index, step)| (step, planner.jobs(step, index == 0)));
     let steps: Vec<(&PlanStep, Vec<PlannedJob>)> = jobs.collect();
-    let problems = problems(&plan, &given, &inputs, &known);
+    let problems = problems::find(&plan, &given, &inputs, &known);
     let fatal = problems.iter().find(|problem| problem.severity == "error");
     if arguments.json {
         as_json(&settled, &inputs, &steps, &problems)?;
@@ -69,13 +69,9 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
     if fatal.is_some() { Err(CommandFailure::told()) } else { Ok(()) }
 }
 
-/// What would keep a run from starting, or what it would begin without.
-#[derive(Debug, Serialize)]
-struct RunProblem {
-    severity: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
+/// The default adapter that the configuration names. One that cannot be read the daemon refuses.
+fn configured_adapter() -> Option<String> {
+    ServiceConfig::load(&folders::places().ok()?.config()).ok()?.default_adapter
 }
 
 fn plan(what: &RunTarget, known: &CheckEnvironment) -> Result<WorkflowPlan> {
@@ -88,36 +84,15 @@ fn plan(what: &RunTarget, known: &CheckEnvironment) -> Result<WorkflowPlan> {
             let source = SourceFile::new(definition.name.as_str(), definition.text.as_str());
             let checked = check(&source, known);
             checked.plan.ok_or_else(|| {
-                output::report(&ProblemReport::new(source, checked.problems));
+                let report = ProblemReport::new(source, checked.problems);
+                if CommandFailure::wants_json() {
+                    return definition_problem(report).into();
+                }
+                output::report(&report);
                 CommandFailure::told()
             })
         }
     }
-}
-
-/// What would keep a run from starting. One that is only shown needs no inputs; one that is started
-/// does.
-fn problems(
-    plan: &WorkflowPlan,
-    given: &Map<String, Value>,
-    inputs: &Map<String, Value>,
-    known: &CheckEnvironment,
-) -> Vec<RunProblem> {
-    let missing = bind_inputs(plan, given).err().unwrap_or_default();
-    let missing = missing.into_iter().map(|problem| RunProblem {
-        severity: "warning",
-        message: problem.message,
-        help: problem.help,
-    });
-    let unable = abilities::unknown_adapters(plan, inputs, known)
-        .into_iter()
-        .chain(abilities::unable(plan, inputs));
-    let unable = unable.map(|problem| RunProblem {
-        severity: if problem.fatal { "error" } else { "warning" },
-        message: problem.message,
-        help: Some(problem.help),
-    });
-    missing.chain(unable).collect()
 }
 
 fn as_json(

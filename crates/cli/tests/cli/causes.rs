@@ -207,3 +207,42 @@ fn a_team_of_different_agents_runs_each_with_its_own() {
     let said = fs::read_to_string(home.path("project/said.txt")).unwrap();
     assert_eq!(said, "I am one,I am two,I am demo");
 }
+
+#[test]
+fn a_dry_run_tells_what_elements_lack_and_that_no_agent_is_named() {
+    let home = Home::new();
+    let problems = |args: &[&str]| {
+        let shown = home.coven(&[&["run"], args, &["--dry-run", "--json"]].concat()).ok().json();
+        let messages = shown["problems"].as_array().unwrap().iter();
+        messages.map(|it| it["message"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let text = "name: team\ndescription: T.\ninputs:\n  list: {type: array, default: [{a: 1, b: 2}]}\n  \
+                who: {description: Who.}\nsteps:\n  - {name: team, type: parallel-agents, \
+                for_each: '${input.list}', adapter: demo, prompt: 'do ${item.a}', env: {B: '${item.b}'}}\n";
+    home.write("team.yaml", text);
+    assert_eq!(problems(&["./team.yaml"]), [""; 0]);
+    let lacking =
+        problems(&["./team.yaml", "-i", r#"list=[{"a": 1}, {"a": 1, "b": 2}, {"c": 1}]"#]);
+    assert_eq!(lacking.len(), 3, "{lacking:#?}");
+    assert!(
+        lacking[0].starts_with("task `team.0`: ") && lacking[0].contains("item.b"),
+        "{lacking:?}"
+    );
+    assert!(
+        lacking[1].starts_with("task `team.2`: ") && lacking[1].contains("item.a"),
+        "{lacking:?}"
+    );
+
+    home.write(
+        "one.yaml",
+        "name: one\ndescription: O.\ninputs:\n  who: {description: Who.}\nsteps:\n  \
+                            - {name: one, type: agent, adapter: '${input.who}', prompt: go}\n",
+    );
+    let words = "`input.who` does not say which agent to run, and there is no default";
+    assert_eq!(problems(&["./one.yaml"]), [words]);
+    assert_eq!(problems(&["./one.yaml", "--adapter", "demo"]), [""; 0]);
+    let config = home.path("home/.config/coven");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.yaml"), "defaultAdapter: demo\n").unwrap();
+    assert_eq!(problems(&["./one.yaml"]), [""; 0]);
+}

@@ -125,7 +125,7 @@ fn with_json_there_is_no_other_text() {
         (&["adapter", "show", "no-such"][..], "bad-adapter"),
         (&["adapter", "check", "no-such"][..], "bad-adapter"),
         (&["adapter", "new", "mine", "--from", "no-such"][..], "bad-adapter"),
-        (&["new", "no-such", "--detach"][..], "bad-definition"),
+        (&["new", "no-such", "--detach"][..], "bad-adapter"),
         (&["grimoire", "check", "no-such"][..], "grimoire-not-found"),
     ] {
         let said = home.coven(&[args, &["--json"]].concat()).code(1);
@@ -232,4 +232,16 @@ fn every_verb_tells_what_is_not_there_by_the_same_code() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_definition_with_errors_is_told_alike_by_a_run_and_a_dry_run() {
+    let home = Home::new();
+    home.write("bad.yaml", "name: bad\ndescription: Bad.\nsteps:\n  - {name: a, type: nonsense}\n");
+    let error =
+        |args: &[&str]| -> Value { serde_json::from_str(&home.coven(args).code(1).err).unwrap() };
+    let told = error(&["run", "./bad.yaml", "--json"]);
+    assert_eq!(told["error"]["code"], "bad-definition", "{told:#}");
+    has(&told["error"]["problems"][0], &["line", "column", "message"]);
+    assert_eq!(error(&["run", "./bad.yaml", "--dry-run", "--json"]), told);
 }

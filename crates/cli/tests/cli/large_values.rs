@@ -107,3 +107,20 @@ fn a_large_value_is_shown_by_its_beginning_and_its_size() {
     }
     assert_eq!(home.coven(&["output", &name, "big"]).ok().out.len(), 200_015);
 }
+
+#[test]
+fn of_a_failed_command_that_says_a_lot_the_end_is_its_reason() {
+    let home = Home::new();
+    let steps = r#"  - {name: bad, type: script, command: "head -c 3000000 /dev/zero | tr '\\0' e >&2; exit 3", on_failure: continue}
+  - {name: use, type: script, command: 'printf %s "${steps.bad.stderr}" | wc -c', output: count}
+  - {name: end, type: script, command: "head -c 3000000 /dev/zero | tr '\\0' e >&2; exit 3"}
+"#;
+    let said = home.run(steps, &[]).code(1);
+    assert!(said.out.len() + said.err.len() < 20_000, "{} bytes", said.out.len() + said.err.len());
+    let shown = home.coven(&["show", &home.only(), "--json"]).ok();
+    assert!(shown.out.len() < 100_000, "{} bytes", shown.out.len());
+    let shown = shown.json();
+    let count = &shown["session"]["variables"]["count"];
+    assert_eq!(count.as_str().unwrap().trim(), "3000000", "the whole is there");
+    assert!(said.out.contains("exit code 3: … (2997952 bytes left out) eee"), "{said:?}");
+}

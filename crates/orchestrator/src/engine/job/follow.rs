@@ -30,6 +30,9 @@ const SECRET_LOST: &str =
 /// How much of a script's output becomes a value.
 const MAX_OUTPUT_BYTES: usize = 16 << 20;
 
+/// How much of what a failed command said becomes the reason that people read.
+const MAX_REASON_BYTES: usize = 2 << 10;
+
 /// How long the end of a turn waits for the report of what began it, which is only a task switch
 /// away.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -336,6 +339,28 @@ impl JobDetails {
         }
         outcome
     }
+
+    /// An outcome whose reason can be read: of what a failed command said last, the end. All it
+    /// printed is in its output, its log and on its tape. To be called when secrets are out of it,
+    /// because a part of one is not recognised.
+    pub(super) fn with_short_reason(&self, mut outcome: JobOutcome) -> JobOutcome {
+        if matches!(self.spec.work, JobWork::Shell(_)) {
+            outcome.reason = short_reason(&outcome.ending.to_string(), outcome.reason);
+        }
+        outcome
+    }
+}
+
+/// A reason whose words, behind the way it ended, are at most [`MAX_REASON_BYTES`] long.
+fn short_reason(ending: &str, reason: String) -> String {
+    let words = reason.strip_prefix(ending).and_then(|rest| rest.strip_prefix(": "));
+    let words = words.unwrap_or(&reason);
+    if words.len() <= MAX_REASON_BYTES {
+        return reason;
+    }
+    let omitted = words.ceil_char_boundary(words.len() - MAX_REASON_BYTES);
+    let (head, kept) = (&reason[..reason.len() - words.len()], &words[omitted..]);
+    format!("{head}… ({omitted} bytes left out) {kept}")
 }
 
 /// The next event; what a slow follower missed is output, which is on the tape.
@@ -386,4 +411,21 @@ fn printed(attempt: &Attempt) -> PrintedText {
 fn micros() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_reason_the_end_is_kept_and_what_is_left_out_is_said() {
+        let short = "exit code 3: no such file".to_owned();
+        assert_eq!(short_reason("exit code 3", short.clone()), short);
+        for head in ["exit code 3: ", ""] {
+            let long = format!("{head}{}end", "\u{20ac}".repeat(100_000));
+            let cut = short_reason("exit code 3", long);
+            assert!(cut.starts_with(&format!("{head}… (297956 bytes left out) €")), "{cut}");
+            assert!(cut.ends_with("€end") && cut.len() < 2200, "{cut}");
+        }
+    }
 }

@@ -1,0 +1,103 @@
+//! What is wrong with a run that is only shown.
+
+use coven_workflow::plan::{PlanStep, StepAction};
+use coven_workflow::{
+    CheckEnvironment, TextTemplate, VariableScope, WorkflowPlan, bind_inputs, settle,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::abilities;
+
+/// The code of an agent that nothing names.
+const NO_ADAPTER: &str = "no-adapter";
+
+/// What would keep a run from starting, or what it would begin without.
+#[derive(Debug, Serialize)]
+pub(super) struct RunProblem {
+    pub(super) severity: &'static str,
+    pub(super) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) help: Option<String>,
+}
+
+/// What would keep a run from starting, and what would fail in it. One that is only shown needs no
+/// inputs; one that is started does.
+pub(super) fn find(
+    plan: &WorkflowPlan,
+    given: &Map<String, Value>,
+    inputs: &Map<String, Value>,
+    known: &CheckEnvironment,
+) -> Vec<RunProblem> {
+    let missing = bind_inputs(plan, given).err().unwrap_or_default();
+    let missing = missing.into_iter().map(|problem| RunProblem {
+        severity: "warning",
+        message: problem.message,
+        help: problem.help,
+    });
+    let unable = abilities::unknown_adapters(plan, inputs, known)
+        .into_iter()
+        .chain(abilities::unable(plan, inputs));
+    let unable = unable.map(|problem| RunProblem {
+        severity: if problem.fatal { "error" } else { "warning" },
+        message: problem.message,
+        help: Some(problem.help),
+    });
+    let mut found: Vec<RunProblem> = missing.chain(without_agent(plan, inputs, known)).collect();
+    found.extend(unable);
+    let scope = VariableScope::default().with("input", Value::Object(inputs.clone()));
+    found.extend(plan.steps.iter().flat_map(|step| of_elements(step, &scope)));
+    found
+}
+
+/// Agents that no input names. An input that has to be given is told as missing already.
+fn without_agent(
+    plan: &WorkflowPlan,
+    inputs: &Map<String, Value>,
+    known: &CheckEnvironment,
+) -> Vec<RunProblem> {
+    let is_told = |message: &str| {
+        let missing = |name: &str| message.starts_with(&format!("`input.{name}`"));
+        let mut required = plan.inputs.iter().filter(|input| input.required);
+        required.any(|input| !inputs.contains_key(&input.name) && missing(&input.name))
+    };
+    let problems = settle(&mut plan.clone(), inputs, known).err().unwrap_or_default().into_iter();
+    problems
+        .filter(|problem| problem.code == NO_ADAPTER && !is_told(&problem.message))
+        .map(|problem| RunProblem {
+            severity: "warning",
+            message: problem.message,
+            help: problem.help,
+        })
+        .collect()
+}
+
+/// What the elements of a list lack that a step names in them, as far as the list is known; each
+/// once.
+fn of_elements(step: &PlanStep, scope: &VariableScope) -> Vec<RunProblem> {
+    let StepAction::ParallelAgents { agent, for_each, item, .. } = &step.action else {
+        return Vec::new();
+    };
+    let Ok(Value::Array(elements)) = for_each.value(scope) else { return Vec::new() };
+    // Its adapter is looked at with the others.
+    let texts = (agent.prompt.iter().chain(&agent.model).chain(&agent.extra_args))
+        .chain(&agent.pending_inputs)
+        .chain(step.cwd.iter().chain(step.env.values()));
+    let named: Vec<_> = texts
+        .flat_map(TextTemplate::references)
+        .filter(|reference| reference.name == *item)
+        .collect();
+    let mut found: Vec<RunProblem> = Vec::new();
+    for (index, element) in elements.into_iter().enumerate() {
+        let scope = VariableScope::default().with(item, element);
+        for reference in &named {
+            let Err(error) = scope.resolve(reference) else { continue };
+            let message = format!("task `{}.{index}`: {error}", step.name);
+            if found.iter().all(|told| told.message != message) {
+                let help = format!("an element is `${{{item}}}`; write what it lacks into it");
+                found.push(RunProblem { severity: "warning", message, help: Some(help) });
+            }
+        }
+    }
+    found
+}
