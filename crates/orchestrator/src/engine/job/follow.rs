@@ -424,7 +424,7 @@ mod tests {
         for head in ["exit code 3: ", ""] {
             let long = format!("{head}{}end", "\u{20ac}".repeat(100_000));
             let cut = short_reason("exit code 3", long);
-            assert!(cut.starts_with(&format!("{head}… (297956 bytes left out) €")), "{cut}");
+            assert!(cut.starts_with(&format!("{head}… (297957 bytes left out) €")), "{cut}");
             assert!(cut.ends_with("€end") && cut.len() < 2200, "{cut}");
         }
     }
