@@ -123,6 +123,12 @@ impl ChannelCodec {
         lines.feed(bytes, |line| protocol.line(direction, line, &mut out));
     }
 
+    /// Says that what is fed next does not follow: what was said between is lost. A message
+    /// that was under way is forgotten.
+    pub fn skip(&mut self) {
+        (self.printed, self.written) = (LineSplitter::new(), LineSplitter::new());
+    }
+
     /// Reads what the agent printed after its last line feed, when it has closed its output.
     pub fn finish(&mut self, emit: &mut impl FnMut(ChannelEvent)) {
         let Self { printed, fold, protocol, .. } = self;

@@ -132,6 +132,7 @@ impl FoundChannel {
             found.reader.restore(state.progress, state.slot);
             known_until = state.mark;
         }
+        found.reader.misses(tape.range().start.saturating_sub(found.offset), found.offset > 0);
         for record in tape.records(found.offset) {
             let record = record?;
             let known = found.offset.saturating_sub(record.offset);

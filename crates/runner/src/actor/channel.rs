@@ -59,6 +59,8 @@ pub(crate) struct ChannelReader {
     /// Since when it has closed its output without ending.
     closed: Option<Duration>,
     is_late: bool,
+    /// How many bytes of the conversation nobody read before the tape dropped them.
+    missed: u64,
     /// What was said since its state was last saved, and where it is saved next.
     unsaved: UnsavedOutput,
     slot: SavedSlot,
@@ -109,6 +111,7 @@ impl ChannelReader {
             complaint: String::new(),
             closed: None,
             is_late: false,
+            missed: 0,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             slot: SavedSlot::default(),
         }
@@ -128,6 +131,25 @@ impl ChannelReader {
         let ChannelProgress { codec, last, failure, has_acted } = progress;
         (self.codec, self.last, self.failure) = (codec, last, failure);
         (self.has_acted, self.slot) = (has_acted, slot.other());
+    }
+
+    /// Notes that the tape no longer has these bytes, which nobody read. What is known from before
+    /// them stays; without it, nothing can be said to the agent.
+    pub(crate) fn misses(&mut self, bytes: u64, has_state: bool) {
+        if bytes == 0 {
+            return;
+        }
+        self.codec.skip();
+        self.missed = bytes;
+        if !has_state {
+            let reason = "the beginning of its conversation was not saved and is no longer on its tape";
+            self.failure = Some(ChannelFailure::new(reason));
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed
     }
 
     /// Takes in what was said before this process followed the agent. Nothing of it is told.
@@ -432,9 +454,16 @@ impl RunnerActor {
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
         let ended = channel.end_of_turn().filter(|_| is_idle);
+        let missed = channel.missed;
         self.tell_request();
         if let Some(ended) = ended {
             self.tell(ended);
+        } else if missed > 0 {
+            let line = format!(
+                "{missed} bytes of what the agent said while nothing followed it are no longer \
+                 kept; if it asked something there, nobody knows of it"
+            );
+            self.tell(RunnerEvent::Unexplained(vec![line]));
         }
     }
 
