@@ -164,7 +164,9 @@ impl FoundChannel {
 
     /// Its outcome, if it refused to begin, for which its process was ended.
     pub fn into_refusal(self) -> Option<JobOutcome> {
-        self.reader.failed().filter(|outcome| outcome.channel_refused.is_some())
+        let is_refusal =
+            |outcome: &JobOutcome| outcome.channel_refused.is_some() || outcome.resume_refused;
+        self.reader.failed().filter(is_refusal)
     }
 
     /// How it ended, if its process is gone.
