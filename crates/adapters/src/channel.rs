@@ -35,7 +35,6 @@ mod tests;
 
 use coven_model::TokenUsage;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 pub use event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
@@ -121,6 +120,12 @@ impl ChannelCodec {
             ChannelDirection::In => written,
         };
         lines.feed(bytes, |line| protocol.line(direction, line, &mut out));
+    }
+
+    /// Says that what is fed next does not follow: what was said between is lost. A message
+    /// that was under way is forgotten.
+    pub fn skip(&mut self) {
+        (self.printed, self.written) = (LineSplitter::new(), LineSplitter::new());
     }
 
     /// Reads what the agent printed after its last line feed, when it has closed its output.
@@ -225,7 +230,7 @@ impl Protocol {
             return;
         }
         let value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
-        let message = JsonNode(value.as_ref());
+        let message = JsonNode::read(value.as_ref());
         let known = message.exists()
             && match (self, direction) {
                 (Self::Claude(claude), ChannelDirection::Out) => {
@@ -239,7 +244,7 @@ impl Protocol {
                 (Self::Acp(acp), ChannelDirection::Out) => acp.printed(message, bytes.len(), out),
                 (Self::Acp(acp), ChannelDirection::In) => acp.written(message, out),
             };
-        let has_null_id = message.get("id").0.is_some_and(Value::is_null);
+        let has_null_id = message.get("id").is_given() && !message.get("id").exists();
         let null_id = || RequestId::Other { json: "null".to_owned() };
         match direction {
             _ if known => {}

@@ -87,6 +87,10 @@ pub struct JobOutcome {
     /// it refused to begin, or ended before it agreed to. It was told nothing and has done nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channel_refused: Option<String>,
+    /// Whether the agent did not go on with the conversation in which the attempt before died. It
+    /// was told nothing and has done nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume_refused: bool,
 }
 
 impl JobOutcome {
@@ -105,6 +109,7 @@ impl JobOutcome {
             touched: Vec::new(),
             retry: None,
             channel_refused: None,
+            resume_refused: false,
         }
     }
 }

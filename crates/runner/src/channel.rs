@@ -132,6 +132,7 @@ impl FoundChannel {
             found.reader.restore(state.progress, state.slot);
             known_until = state.mark;
         }
+        found.reader.misses(tape.range().start.saturating_sub(found.offset), found.offset > 0);
         for record in tape.records(found.offset) {
             let record = record?;
             let known = found.offset.saturating_sub(record.offset);
@@ -163,7 +164,9 @@ impl FoundChannel {
 
     /// Its outcome, if it refused to begin, for which its process was ended.
     pub fn into_refusal(self) -> Option<JobOutcome> {
-        self.reader.failed().filter(|outcome| outcome.channel_refused.is_some())
+        let is_refusal =
+            |outcome: &JobOutcome| outcome.channel_refused.is_some() || outcome.resume_refused;
+        self.reader.failed().filter(is_refusal)
     }
 
     /// How it ended, if its process is gone.

@@ -176,6 +176,11 @@ pub(crate) fn refused(reason: &str) -> JobOutcome {
     JobOutcome { channel_refused: Some(reason.to_owned()), ..exited(2) }
 }
 
+/// The outcome of an agent that did not go on with its conversation.
+pub(crate) fn unresumed() -> JobOutcome {
+    JobOutcome { resume_refused: true, ..exited(2) }
+}
+
 pub(crate) fn stopped() -> JobOutcome {
     let reason = "stopped".to_owned();
     JobOutcome { ok: false, ending: ProcessEnding::Stopped, reason, output: None, ..succeeded("") }

@@ -301,7 +301,7 @@ fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool
             message: subtype.to_owned(),
             kind,
             tool: name(tool),
-            input: input.0.cloned().unwrap_or_default(),
+            input: input.to_value().unwrap_or_default(),
             command,
             text: one_line(&text),
             call: short_id(request.get("tool_use_id")),

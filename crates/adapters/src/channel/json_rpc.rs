@@ -42,7 +42,7 @@ impl<'a> RpcMessage<'a> {
                 Self::Error { id, error: message.get("error") }
             }
             // A result may be null, but it has to be there.
-            (None, Some(id)) if message.get("result").0.is_some() => {
+            (None, Some(id)) if message.get("result").is_given() => {
                 Self::Result { id, result: message.get("result") }
             }
             _ => Self::Other,

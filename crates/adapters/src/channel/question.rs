@@ -61,9 +61,11 @@ pub enum RequestId {
 
 impl RequestId {
     pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
-        match node.0? {
+        if node.str().is_some() {
+            return short_id(node).map(Self::Text);
+        }
+        match node.to_value()? {
             Value::Number(number) if number.is_i64() => number.as_i64().map(Self::Number),
-            Value::String(_) => short_id(node).map(Self::Text),
             // Some write `null` where they mean none.
             Value::Null => None,
             other => {

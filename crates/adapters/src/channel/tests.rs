@@ -59,7 +59,7 @@ impl Record {
 
     /// The request that this message asks with, if it is one of the agent's that a person answers.
     fn asks(&self) -> Option<RequestId> {
-        let message = JsonNode(Some(&self.message));
+        let message = JsonNode::Kept(&self.message);
         if self.direction == ChannelDirection::In {
             return None;
         }
@@ -73,7 +73,7 @@ impl Record {
 
     /// The request that this message answers, if it is one of ours.
     fn answers(&self) -> Option<RequestId> {
-        let message = JsonNode(Some(&self.message));
+        let message = JsonNode::Kept(&self.message);
         if self.direction == ChannelDirection::Out {
             return None;
         }

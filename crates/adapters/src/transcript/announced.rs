@@ -27,13 +27,12 @@ const WHOLE: [&str; 2] = ["content", "file_text"];
 /// Tells the plan and the changes in what a tool is given; whether there are changes.
 pub(crate) fn tell(
     call: Option<&str>,
-    input: Option<&Value>,
+    input: JsonNode<'_>,
     tell: &mut dyn FnMut(TranscriptItem),
 ) -> bool {
-    if !input.is_some_and(Value::is_object) {
+    if !input.is_object() {
         return false;
     }
-    let input = JsonNode(input);
     for list in ["todos", "plan"] {
         if let Some(item) = plan(input.get(list)) {
             tell(item);
@@ -103,7 +102,7 @@ fn text<'a>(input: JsonNode<'a>, fields: &[&str]) -> Option<&'a str> {
 
 /// What a tool is used for, in short.
 pub(crate) fn purpose(input: &Value) -> String {
-    let node = JsonNode(Some(input));
+    let node = JsonNode::Kept(input);
     let usual = ["command", "cmd", "file_path", "filePath", "path", "url", "query", "pattern"];
     let found = usual.into_iter().find_map(|field| node.get(field).str());
     let listed = || {
@@ -132,7 +131,7 @@ mod tests {
 
     fn told(input: &Value) -> Vec<String> {
         let mut items = Vec::new();
-        tell(Some("c"), Some(input), &mut |item| items.push(item));
+        tell(Some("c"), JsonNode::Kept(input), &mut |item| items.push(item));
         items.iter().map(|item| serde_json::to_string(item).unwrap()).collect()
     }
 

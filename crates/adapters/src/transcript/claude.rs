@@ -102,7 +102,7 @@ impl ClaudeReader {
             match (part.get("type").str(), part.get("text").str(), part.get("name").str()) {
                 (Some("text"), Some(text), _) => out.say(text),
                 (Some("tool_use"), _, Some(name)) => {
-                    out.tool_call(part.get("id").str(), name, part.get("input").0);
+                    out.tool_call(part.get("id").str(), name, part.get("input"));
                 }
                 (Some("thinking"), ..) => out.add_thought(&part.get("thinking").readable_text()),
                 _ => known = false,

@@ -22,7 +22,7 @@ impl CodexTools {
         if let Some(id) = id {
             self.started.put(id, ());
         }
-        out.tool_call(id, &tool, Some(&input));
+        out.tool_call(id, &tool, JsonNode::Kept(&input));
         true
     }
 
@@ -31,7 +31,7 @@ impl CodexTools {
         let Some((tool, input)) = tool(item) else { return false };
         let id = item.get("id").str();
         if id.is_none_or(|id| self.started.take(id).is_none()) {
-            out.tool_call(id, &tool, Some(&input));
+            out.tool_call(id, &tool, JsonNode::Kept(&input));
         }
         let status = item.get("status").str();
         if status == Some("declined") {
@@ -51,12 +51,12 @@ impl CodexTools {
 
 fn either<'a>(item: JsonNode<'a>, camel: &str, snake: &str) -> JsonNode<'a> {
     let found = item.get(camel);
-    if found.0.is_some() { found } else { item.get(snake) }
+    if found.is_given() { found } else { item.get(snake) }
 }
 
 /// The tool an item is a use of, and what it was given.
 fn tool(item: JsonNode<'_>) -> Option<(String, Value)> {
-    let given = |name: &str| item.get(name).0.cloned().unwrap_or_default();
+    let given = |name: &str| item.get(name).to_value().unwrap_or_default();
     match item.get("type").str()? {
         "commandExecution" | "command_execution" => {
             Some(("shell".to_owned(), json!({ "command": given("command") })))

@@ -54,6 +54,7 @@ impl RunConclusion {
             stderr: None,
             retry: self.retry,
             channel_refused: None,
+            resume_refused: false,
         }
     }
 }

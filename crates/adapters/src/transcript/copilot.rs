@@ -68,7 +68,7 @@ impl CopilotReader {
         if let Some(id) = id {
             self.tools.put(id, super::entry::name(name));
         }
-        out.tool_call(id, name, data.get("arguments").0);
+        out.tool_call(id, name, data.get("arguments"));
     }
 
     fn permission(&mut self, data: JsonNode<'_>, out: &mut EntrySink<'_>) {

@@ -7,6 +7,8 @@ use coven_terminal::sanitise::strip;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::json::JsonNode;
+
 /// Most of one thing the agent said, thought or answered. Answers are for people and for the next
 /// step; a mebibyte is a thick book.
 pub const TEXT_LIMIT: usize = 1024 * 1024;
@@ -235,19 +237,18 @@ pub(crate) fn name(text: &str) -> String {
 }
 
 /// What a tool is given, shortened when it is too much.
-pub(crate) fn input(value: Option<&Value>) -> Value {
-    let Some(value) = value else { return Value::Null };
+pub(crate) fn input(given: JsonNode<'_>) -> Value {
     let fits =
         |value: &Value| serde_json::to_string(value).is_ok_and(|json| json.len() <= TOOL_LIMIT);
-    if fits(value) {
-        return value.clone();
+    let mut value = given.to_value().unwrap_or_default();
+    if fits(&value) {
+        return value;
     }
-    let mut shorter = value.clone();
-    shorten(&mut shorter);
-    if fits(&shorter) {
-        return shorter;
+    shorten(&mut value);
+    if fits(&value) {
+        return value;
     }
-    Value::String(TextExcerpt::of(&shorter.to_string(), TOOL_LIMIT).to_string())
+    Value::String(TextExcerpt::of(&value.to_string(), TOOL_LIMIT).to_string())
 }
 
 fn shorten(value: &mut Value) {
@@ -286,10 +287,10 @@ mod tests {
     #[test]
     fn a_large_input_keeps_its_shape_if_it_can() {
         let large = "x".repeat(1_000_000);
-        let short = input(Some(&json!({ "path": "a", "content": large })));
+        let short = input(JsonNode::Kept(&json!({ "path": "a", "content": large })));
         assert_eq!(short["path"], "a");
         assert!(short["content"].as_str().unwrap().ends_with("x… (997952 more bytes)"));
-        let many = input(Some(&json!(vec!["word"; 100_000])));
+        let many = input(JsonNode::Kept(&json!(vec!["word"; 100_000])));
         assert!(many.as_str().unwrap().starts_with("[\"word\","));
         assert!(many.as_str().unwrap().len() < TOOL_LIMIT + 40);
     }

@@ -34,7 +34,7 @@ impl GeminiReader {
                 if let Some(id) = id {
                     self.calls.put(id, (entry::name(name), entry::one_line(&wanted(input))));
                 }
-                out.tool_call(id, name, input.0);
+                out.tool_call(id, name, input);
             }
             Some("tool_result") => self.tool_returned(event, out),
             Some("error") => {

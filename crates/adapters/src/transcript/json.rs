@@ -1,18 +1,58 @@
 //! Reading JSON that may be anything: with bounded memory, and without ever insisting on a shape.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// Most values in one line. A line of 16 MiB could hold eight million of them, and as values in
 /// memory these would take a hundred times as much as the line; no event of any agent has more
 /// than a few hundred.
 const MAX_JSON_VALUES: usize = 50_000;
 
+/// Most fields of an object that are compared with each other to find one that is there twice.
+const FEW_FIELDS: usize = 24;
+
+/// JSON as it stands in a line: texts are borrowed from it, and nothing is hashed, because most of
+/// a message is looked at once and forgotten.
+#[derive(Debug)]
+pub(crate) enum JsonValue<'a> {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Cow<'a, str>),
+    List(Vec<Self>),
+    /// No two have one name.
+    Object(Vec<(Cow<'a, str>, Self)>),
+}
+
+impl JsonValue<'_> {
+    pub(crate) fn is_object(&self) -> bool {
+        matches!(self, Self::Object(_))
+    }
+
+    /// The same, to be kept.
+    fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(bool) => Value::Bool(*bool),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::Text(text) => Value::String(text.clone().into_owned()),
+            Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Self::Object(fields) => {
+                let field = |(name, value): &(Cow<'_, str>, Self)| {
+                    (name.clone().into_owned(), value.to_value())
+                };
+                Value::Object(fields.iter().map(field).collect())
+            }
+        }
+    }
+}
+
 /// One JSON value that fills all of `bytes`; nothing for anything else.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Value> {
+pub(crate) fn parse(bytes: &[u8]) -> Option<JsonValue<'_>> {
     let mut left = MAX_JSON_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = CountedValue(&mut left).deserialize(&mut deserializer).ok()?;
@@ -30,111 +70,228 @@ impl CountedValue<'_> {
 }
 
 impl<'de> DeserializeSeed<'de> for CountedValue<'_> {
-    type Value = Value;
+    type Value = JsonValue<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         *self.0 = self.0.checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for CountedValue<'_> {
-    type Value = Value;
+    type Value = JsonValue<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(JsonValue::Null)
     }
 
-    fn visit_bool<E>(self, bool: bool) -> Result<Value, E> {
-        Ok(bool.into())
+    fn visit_bool<E>(self, bool: bool) -> Result<Self::Value, E> {
+        Ok(JsonValue::Bool(bool))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(JsonValue::Number(number.into()))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(JsonValue::Number(number.into()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(number.into())
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Number::from_f64(number).map_or(JsonValue::Null, JsonValue::Number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(text.into())
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(JsonValue::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        Ok(text.into())
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(JsonValue::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = items.next_element_seed(self.reborrow())? {
             values.push(value);
         }
-        Ok(values.into())
+        Ok(JsonValue::List(values))
     }
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Value, A::Error> {
-        let mut values = Map::new();
-        while let Some(key) = fields.next_key::<String>()? {
-            let value = fields.next_value_seed(self.reborrow())?;
-            values.insert(key, value);
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(name) = fields.next_key_seed(FieldName)? {
+            values.push((name, fields.next_value_seed(self.reborrow())?));
         }
-        Ok(values.into())
+        Ok(JsonValue::Object(last_of_each(values)))
     }
+}
+
+struct FieldName;
+
+impl<'de> DeserializeSeed<'de> for FieldName {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FieldName {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the name of a field")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}
+
+type JsonFields<'a> = Vec<(Cow<'a, str>, JsonValue<'a>)>;
+
+/// The fields of an object. Where a name is there twice, the value that comes last counts, as with
+/// every other reader of JSON.
+fn last_of_each(fields: JsonFields<'_>) -> JsonFields<'_> {
+    let is_few = fields.len() <= FEW_FIELDS;
+    let is_twice = |(at, (name, _)): (usize, &(Cow<'_, str>, JsonValue<'_>))| {
+        fields[..at].iter().any(|(before, _)| before == name)
+    };
+    if is_few && !fields.iter().enumerate().any(is_twice) {
+        return fields;
+    }
+    let mut places = HashMap::with_capacity(fields.len());
+    let mut kept = JsonFields::with_capacity(fields.len());
+    for (name, value) in fields {
+        if let Some(&at) = places.get(&name) {
+            let field: &mut (Cow<'_, str>, JsonValue<'_>) = &mut kept[at];
+            field.1 = value;
+        } else {
+            places.insert(name.clone(), kept.len());
+            kept.push((name, value));
+        }
+    }
+    kept
 }
 
 /// A place in JSON that may not be there, or be something else than hoped for. Every question has
 /// an answer; the answer may be nothing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JsonNode<'a>(pub(crate) Option<&'a Value>);
+pub(crate) enum JsonNode<'a> {
+    /// There is nothing.
+    Nothing,
+    /// In a line that was just read.
+    Read(&'a JsonValue<'a>),
+    /// In what was kept of one.
+    Kept(&'a Value),
+}
 
 impl<'a> JsonNode<'a> {
+    /// What was read, if that was JSON.
+    pub(crate) fn read(value: Option<&'a JsonValue<'a>>) -> Self {
+        value.map_or(Self::Nothing, Self::Read)
+    }
+
     /// The field of that name.
     pub(crate) fn get(self, name: &str) -> Self {
-        Self(self.0.and_then(|value| value.get(name)))
+        match self {
+            Self::Read(JsonValue::Object(fields)) => {
+                let found = fields.iter().find(|(known, _)| known == name);
+                found.map_or(Self::Nothing, |(_, value)| Self::Read(value))
+            }
+            Self::Kept(value) => value.get(name).map_or(Self::Nothing, Self::Kept),
+            Self::Nothing | Self::Read(_) => Self::Nothing,
+        }
+    }
+
+    /// Whether there is anything here, be it null.
+    pub(crate) fn is_given(self) -> bool {
+        !matches!(self, Self::Nothing)
     }
 
     /// Whether there is anything here but null.
     pub(crate) fn exists(self) -> bool {
-        self.0.is_some_and(|value| !value.is_null())
+        !matches!(self, Self::Nothing | Self::Read(JsonValue::Null) | Self::Kept(Value::Null))
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        matches!(self, Self::Read(JsonValue::Object(_)) | Self::Kept(Value::Object(_)))
     }
 
     pub(crate) fn str(self) -> Option<&'a str> {
-        self.0.and_then(Value::as_str)
+        match self {
+            Self::Read(JsonValue::Text(text)) => Some(text),
+            Self::Kept(Value::String(text)) => Some(text),
+            _ => None,
+        }
     }
 
     pub(crate) fn bool(self) -> Option<bool> {
-        self.0.and_then(Value::as_bool)
+        match self {
+            Self::Read(JsonValue::Bool(bool)) | Self::Kept(Value::Bool(bool)) => Some(*bool),
+            _ => None,
+        }
+    }
+
+    fn number(self) -> Option<&'a Number> {
+        match self {
+            Self::Read(JsonValue::Number(number)) | Self::Kept(Value::Number(number)) => {
+                Some(number)
+            }
+            _ => None,
+        }
     }
 
     /// A number that counts something: whole and not negative, however it is written.
     pub(crate) fn count(self) -> Option<u64> {
         let whole = |number: &f64| (0.0..9e15).contains(number) && number.fract() == 0.0;
-        let value = self.0?;
-        value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64))
+        let number = self.number()?;
+        number.as_u64().or_else(|| number.as_f64().filter(whole).map(|number| number as u64))
     }
 
     pub(crate) fn float(self) -> Option<f64> {
-        self.0.and_then(Value::as_f64)
+        self.number().and_then(Number::as_f64)
+    }
+
+    /// A copy to be kept; nothing where there is nothing.
+    pub(crate) fn to_value(self) -> Option<Value> {
+        match self {
+            Self::Nothing => None,
+            Self::Read(value) => Some(value.to_value()),
+            Self::Kept(value) => Some(value.clone()),
+        }
     }
 
     /// The items of an array; none for anything else.
     pub(crate) fn items(self) -> impl Iterator<Item = Self> {
-        self.0.and_then(Value::as_array).into_iter().flatten().map(|item| Self(Some(item)))
+        let (read, kept): (&'a [JsonValue<'a>], &'a [Value]) = match self {
+            Self::Read(JsonValue::List(items)) => (items, &[]),
+            Self::Kept(Value::Array(items)) => (&[], items),
+            _ => (&[], &[]),
+        };
+        read.iter().map(Self::Read).chain(kept.iter().map(Self::Kept))
     }
 
     /// The fields of an object; none for anything else.
     pub(crate) fn fields(self) -> impl Iterator<Item = (&'a str, Self)> {
-        let fields = self.0.and_then(Value::as_object).into_iter().flatten();
-        fields.map(|(name, value)| (name.as_str(), Self(Some(value))))
+        let (read, kept): (&'a [_], Option<&'a Map<String, Value>>) = match self {
+            Self::Read(JsonValue::Object(fields)) => (fields, None),
+            Self::Kept(Value::Object(fields)) => (&[], Some(fields)),
+            _ => (&[], None),
+        };
+        let field =
+            |(name, value): &'a (Cow<'a, str>, JsonValue<'a>)| (&**name, Self::Read(value));
+        let read = read.iter().map(field);
+        let kept = kept.into_iter().flatten();
+        read.chain(kept.map(|(name, value)| (name.as_str(), Self::Kept(value))))
     }
 
     /// What a person would read here: a text as it is, the texts of a list of parts one after the
@@ -145,22 +302,25 @@ impl<'a> JsonNode<'a> {
 
     /// The same, borrowed where it stands there as it is.
     pub(crate) fn readable(self) -> Cow<'a, str> {
-        match self.0 {
-            None | Some(Value::Null) => Cow::Borrowed(""),
-            Some(Value::String(text)) => Cow::Borrowed(text),
-            Some(Value::Array(parts)) if parts.iter().all(|part| part["text"].is_string()) => {
-                let texts = parts.iter().filter_map(|part| part["text"].as_str());
-                texts.collect::<Vec<_>>().join("\n").into()
-            }
-            Some(value) => value.to_string().into(),
+        if !self.exists() {
+            return Cow::Borrowed("");
         }
+        if let Some(text) = self.str() {
+            return Cow::Borrowed(text);
+        }
+        let is_list = matches!(self, Self::Read(JsonValue::List(_)) | Self::Kept(Value::Array(_)));
+        if is_list && self.items().all(|part| part.get("text").str().is_some()) {
+            let texts = self.items().filter_map(|part| part.get("text").str());
+            return texts.collect::<Vec<_>>().join("\n").into();
+        }
+        self.to_value().unwrap_or_default().to_string().into()
     }
 }
 
 /// The words in an error message, which some agents hand on as the JSON they got.
 pub(crate) fn message(text: &str) -> String {
     let found = parse(text.trim().as_bytes()).and_then(|value| {
-        let node = JsonNode(Some(&value));
+        let node = JsonNode::Read(&value);
         let inner = node.get("error").get("message").str();
         inner.or(node.get("message").str()).map(str::to_owned)
     });
@@ -171,12 +331,30 @@ pub(crate) fn message(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn kept(json: &[u8]) -> Option<Value> {
+        JsonNode::read(parse(json).as_ref()).to_value()
+    }
+
+    #[test]
+    fn of_a_field_that_is_there_twice_the_last_counts() {
+        let many: String = (0..100).map(|number| format!("\"{number}\":0,")).collect();
+        for before in ["", "\"b\":0,", &many] {
+            let json = format!("{{{before}\"a\":1,\"\\u0061\":2,\"c\":{{\"x\":1,\"x\":null}},\"a\":3}}");
+            let value = parse(json.as_bytes()).unwrap();
+            let node = JsonNode::Read(&value);
+            assert_eq!(node.get("a").count(), Some(3), "{json}");
+            assert!(!node.get("c").get("x").exists() && node.get("c").get("x").is_given());
+            assert_eq!(node.fields().filter(|(name, _)| *name == "a").count(), 1);
+            assert_eq!(node.to_value(), serde_json::from_str(&json).ok());
+        }
+    }
+
     #[test]
     fn a_value_is_read_as_serde_reads_it() {
         let json = br#" {"a":[1,-2,3.5,null,true,"x\n"],"b":{"c":{}}} "#;
-        assert_eq!(parse(json), serde_json::from_slice(json).ok());
+        assert_eq!(kept(json), serde_json::from_slice(json).ok());
         for none in ["", "{", "{}x", "{} {}", "[1,]", "NaN", "1e999", "{\"a\":\u{1b}}"] {
-            assert_eq!(parse(none.as_bytes()), None, "{none}");
+            assert_eq!(kept(none.as_bytes()), None, "{none}");
         }
     }
 
@@ -184,13 +362,18 @@ mod tests {
     fn too_many_values_and_too_deep_nesting_are_refused() {
         let list = |values: usize| format!("[{}0]", "0,".repeat(values - 2));
         assert!(parse(list(MAX_JSON_VALUES).as_bytes()).is_some());
-        assert_eq!(parse(list(MAX_JSON_VALUES + 1).as_bytes()), None);
-        assert_eq!(parse("[".repeat(100_000).as_bytes()), None);
+        assert!(parse(list(MAX_JSON_VALUES + 1).as_bytes()).is_none());
+        assert!(parse("[".repeat(100_000).as_bytes()).is_none());
     }
 
     #[test]
     fn only_what_can_be_counted_is_a_count() {
-        let count = |json: &str| JsonNode(Some(&serde_json::from_str(json).unwrap())).count();
+        let count = |json: &str| {
+            let kept: Value = serde_json::from_str(json).unwrap();
+            let read = JsonNode::Read(&parse(json.as_bytes()).unwrap()).count();
+            assert_eq!(JsonNode::Kept(&kept).count(), read);
+            read
+        };
         assert_eq!(count("12"), Some(12));
         assert_eq!(count("12.0"), Some(12));
         for none in ["-1", "1.5", "1e300", "\"12\"", "null", "[12]", "-0.5", "true"] {

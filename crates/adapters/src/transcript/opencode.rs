@@ -79,7 +79,7 @@ impl OpencodeReader {
     fn tool(&mut self, part: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let Some(tool) = part.get("tool").str() else { return false };
         let (id, state) = (part.get("callID").str(), part.get("state"));
-        out.tool_call(id, tool, state.get("input").0);
+        out.tool_call(id, tool, state.get("input"));
         let error = state.get("error").str();
         if error.is_some_and(|error| error.contains("rejected permission")) {
             if !is_repeated_rejection(&mut self.asked, tool) {

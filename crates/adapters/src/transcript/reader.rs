@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use coven_terminal::sanitise::strip;
-use serde_json::Value;
 
 use super::document::{DocumentLine, PrintedDocument};
 use super::entry::{LINE_EXCERPT, TextExcerpt};
 use super::format::TranscriptFormat;
-use super::json::{JsonNode, parse};
+use super::json::{JsonNode, JsonValue, parse};
 use super::limits::HEAD_LIMIT;
 use super::lines::RawLine;
 use super::run::EntrySink;
@@ -75,8 +74,18 @@ impl FormatReader {
 
     /// Reads a line that belongs to no document, unless it begins one.
     fn single(&mut self, line: &[u8], document: &mut PrintedDocument, out: &mut EntrySink<'_>) {
-        if let Some(value) = event(line) {
-            if !self.value(&value, out) {
+        let trimmed = line.trim_ascii();
+        let may_be = trimmed.contains(&b'{');
+        let mut known =
+            may_be.then(|| parse(trimmed)).flatten().map(|value| self.value(&value, out));
+        if known.is_none()
+            && may_be
+            && let Some(cleaned) = cleaned(trimmed)
+        {
+            known = parse(cleaned.as_bytes()).map(|value| self.value(&value, out));
+        }
+        if let Some(known) = known {
+            if !known {
                 out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
             }
             return;
@@ -110,7 +119,7 @@ impl FormatReader {
                 DocumentLine::TooLong(rest) => return out.warn(&rest.text),
                 DocumentLine::Whole(bytes) => {
                     let value = parse(&bytes);
-                    if !gemini::complaint(JsonNode(value.as_ref()), out) {
+                    if !gemini::complaint(JsonNode::read(value.as_ref()), out) {
                         out.warn(&String::from_utf8_lossy(&bytes));
                     }
                     return;
@@ -142,13 +151,13 @@ impl FormatReader {
 
     /// Reads an event, or a list of events, as some agents print when they print everything at
     /// the end. False if anything in it was not understood.
-    fn value(&mut self, value: &Value, out: &mut EntrySink<'_>) -> bool {
+    fn value(&mut self, value: &JsonValue<'_>, out: &mut EntrySink<'_>) -> bool {
         match value {
-            Value::Object(_) => self.event(JsonNode(Some(value)), out),
-            Value::Array(events) if !events.is_empty() => {
+            JsonValue::Object(_) => self.event(JsonNode::Read(value), out),
+            JsonValue::List(events) if !events.is_empty() => {
                 events.iter().fold(true, |known, event| {
                     let object = event.is_object();
-                    (object && self.event(JsonNode(Some(event)), out)) && known
+                    (object && self.event(JsonNode::Read(event), out)) && known
                 })
             }
             _ => false,
@@ -167,18 +176,13 @@ impl FormatReader {
     }
 }
 
-/// The event in a line. On a terminal there may be escape sequences around it, or a progress line
-/// that it overwrote; a raw control character is never a part of JSON, so those can go.
-fn event(line: &[u8]) -> Option<Value> {
-    let trimmed = line.trim_ascii();
-    if !trimmed.contains(&b'{') {
-        return None;
-    }
-    parse(trimmed).or_else(|| {
-        let text: Cow<'_, str> = strip(trimmed);
-        let text = text.trim_end_matches(|c: char| c == '\r' || c.is_whitespace());
-        let last = text.rsplit('\r').next().unwrap_or_default();
-        let last = last.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-        (last.as_bytes() != trimmed).then(|| parse(last.as_bytes())).flatten()
-    })
+/// A line without what a terminal may have put around an event: escape sequences, or a progress line
+/// that it overwrote. A raw control character is never a part of JSON, so those can go. Nothing if
+/// there are none.
+fn cleaned(line: &[u8]) -> Option<String> {
+    let text: Cow<'_, str> = strip(line);
+    let text = text.trim_end_matches(|c: char| c == '\r' || c.is_whitespace());
+    let last = text.rsplit('\r').next().unwrap_or_default();
+    let last = last.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    (last.as_bytes() != line).then(|| last.to_owned())
 }

@@ -3,12 +3,12 @@
 
 use coven_model::{ModelRetry, TokenUsage};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::announced;
 use super::entry::{
     self, TEXT_LIMIT, TOOL_LIMIT, TextExcerpt, ToolDenial, TranscriptItem, one_line,
 };
+use super::json::JsonNode;
 use super::limits::DENIALS_LIMIT;
 
 /// Whether the agent has said that its turn is over.
@@ -177,7 +177,7 @@ impl<'a> EntrySink<'a> {
         &mut self,
         id: Option<&str>,
         name: &str,
-        input: Option<&Value>,
+        input: JsonNode<'_>,
     ) -> bool {
         self.run.retry = None;
         if !self.aside {

@@ -33,3 +33,38 @@ fn an_agent_that_is_interrupted_stays() {
     home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
     assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"], true);
 }
+
+/// One without a terminal, that is spoken to in its own protocol, named by its session alone.
+#[test]
+fn a_headless_agent_is_interrupted_by_a_message() {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_coven");
+    let config = format!(
+        r#"{{"schemaVersion": 1, "command": {program:?}, "permissions": {{"all": []}},
+            "modes": {{"headless": {{"transcript": "text"}}}},
+            "channel": {{"kind": "acp", "baseArgs": ["demo-agent", "--acp", "--permissions", "all"]}}}}"#
+    );
+    let folder = home.path("home/.config/coven/adapters/talker");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("config.json"), config).unwrap();
+    let task = r#"{"id": "talk", "adapter": "talker", "executionMode": "headless",
+        "permissions": "all", "prompt": "disobey echo begun > begun.txt; hang; say never",
+        "pendingInputs": ["disobey echo told > told.txt; say heard"]}"#;
+    let definition = format!(r#"{{"id": "talks", "stages": [{{"id": "s", "tasks": [{task}]}}]}}"#);
+    home.write("talks.json", &definition);
+    home.coven(&["run", "./talks.json", "--detach"]).ok();
+    let name = home.only();
+    let until = |what: &str, wanted: &dyn Fn() -> bool| {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while !wanted() {
+            assert!(std::time::Instant::now() < end, "never came: {what}");
+        }
+    };
+    until("its work", &|| home.path("project/begun.txt").exists());
+    home.coven(&["interrupt", &name]).ok();
+    // Its process goes on and takes the next text.
+    until("the next text", &|| home.path("project/told.txt").exists());
+    assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).ok().out, "completed\n");
+    let said = home.coven(&["output", &name]).ok().out;
+    assert!(said.contains("heard") && !said.contains("never"), "{said}");
+}

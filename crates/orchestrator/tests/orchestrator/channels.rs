@@ -118,6 +118,41 @@ async fn an_agent_that_is_killed_goes_on_with_its_conversation() {
     nothing_left(&id, &view);
 }
 
+/// Some agents have not kept what they were asked in the middle of a turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_killed_and_has_forgotten_its_conversation_is_told_its_prompt_again() {
+    let base = Base::new();
+    // It keeps its conversations in this folder.
+    let forget = "rm -rf \"$COVEN_DEMO_HOME\"";
+    let orchestrator = open_script(&base, forget, |_| {}).await;
+    let text = asking("disobey echo begun >> log.txt; approve echo never >> log.txt; say done");
+    let text = text.replace("output: said", "output: said, retry: {attempts: 2, delay: 0s}");
+    let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    intervention(&mut events).await;
+    for agent in coven_runtime::processes::of_job(&format!("{id}/work/1")) {
+        let pid = agent.pid.to_string();
+        std::process::Command::new("kill").args(["-9", &pid]).status().unwrap();
+    }
+    let refused = fact(&mut events, "that it knows nothing of it", |event| match event {
+        SessionEvent::TaskEnded(ended) => {
+            ended.outcome.resume_refused.then(|| (ended.job.attempt, ended.outcome.reason.clone()))
+        }
+        _ => None,
+    });
+    let (attempt, reason) = refused.await;
+    assert_eq!(attempt, 2);
+    assert!(reason.contains("did not go on with its conversation"), "{reason}");
+    let asked = intervention(&mut events).await;
+    decide(&orchestrator, &asked, InterventionChoice::Deny).await;
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    let log = std::fs::read_to_string(base.path().join("log.txt")).unwrap();
+    assert_eq!(log, "begun\nbegun\n");
+    assert_eq!(attempts(&orchestrator, &id), 3);
+    nothing_left(&id, &view);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_that_is_open_when_the_daemon_goes_is_answered_by_the_next_one() {
     let base = Base::new();

@@ -36,6 +36,7 @@ mod recovery;
 mod reviews;
 mod sessions;
 mod slots;
+mod spoken_secrets;
 mod stages;
 mod storage;
 mod support;

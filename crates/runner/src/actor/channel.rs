@@ -59,6 +59,8 @@ pub(crate) struct ChannelReader {
     /// Since when it has closed its output without ending.
     closed: Option<Duration>,
     is_late: bool,
+    /// How many bytes of the conversation nobody read before the tape dropped them.
+    missed: u64,
     /// What was said since its state was last saved, and where it is saved next.
     unsaved: UnsavedOutput,
     slot: SavedSlot,
@@ -81,11 +83,14 @@ struct ChannelFailure {
     reason: String,
     /// Whether its program refused the protocol.
     is_refusal: bool,
+    /// Whether it did not go on with its conversation.
+    #[serde(default)]
+    is_unresumed: bool,
 }
 
 impl ChannelFailure {
     fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), is_refusal: false }
+        Self { reason: reason.into(), is_refusal: false, is_unresumed: false }
     }
 }
 
@@ -109,6 +114,7 @@ impl ChannelReader {
             complaint: String::new(),
             closed: None,
             is_late: false,
+            missed: 0,
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             slot: SavedSlot::default(),
         }
@@ -128,6 +134,25 @@ impl ChannelReader {
         let ChannelProgress { codec, last, failure, has_acted } = progress;
         (self.codec, self.last, self.failure) = (codec, last, failure);
         (self.has_acted, self.slot) = (has_acted, slot.other());
+    }
+
+    /// Notes that the tape no longer has these bytes, which nobody read. What is known from before
+    /// them stays; without it, nothing can be said to the agent.
+    pub(crate) fn misses(&mut self, bytes: u64, has_state: bool) {
+        if bytes == 0 {
+            return;
+        }
+        self.codec.skip();
+        self.missed = bytes;
+        if !has_state {
+            let reason = "the beginning of its conversation was not saved and is no longer on its tape";
+            self.failure = Some(ChannelFailure::new(reason));
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed
     }
 
     /// Takes in what was said before this process followed the agent. Nothing of it is told.
@@ -167,11 +192,16 @@ impl ChannelReader {
         }
         let kind = self.codec.kind();
         let is_refusal = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
-        let reason = format!(
-            "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version that \
-             changed the protocol needs an adapter that says so"
-        );
-        self.failure = Some(ChannelFailure { reason, is_refusal });
+        let is_unresumed = self.resumes && !self.has_acted;
+        let reason = if is_unresumed {
+            format!("it did not go on with its conversation (its answer to {message}: {error})")
+        } else {
+            format!(
+                "it refused to be spoken to by {kind} (its answer to {message}: {error}); a version \
+                 that changed the protocol needs an adapter that says so"
+            )
+        };
+        self.failure = Some(ChannelFailure { reason, is_refusal, is_unresumed });
     }
 
     /// Whether nothing is lost when the program is started in another way: it has done nothing, and
@@ -181,15 +211,21 @@ impl ChannelReader {
     }
 
     /// Why a program that has ended by itself never agreed to be spoken to, if that is so: it does
-    /// not know the arguments of its protocol.
-    fn left_at_start(&self, ending: &ProcessEnding) -> Option<String> {
+    /// not know the arguments of its protocol, or the conversation that it was to go on with.
+    fn left_at_start(&self, ending: &ProcessEnding) -> Option<ChannelFailure> {
         let is_exit = matches!(ending, ProcessEnding::Exited { .. });
         let is_starting = self.codec.state().phase == ChannelPhase::Starting;
-        if !is_exit || !is_starting || self.failure.is_some() || !self.may_be_refused() {
+        if !is_exit || !is_starting || self.failure.is_some() || self.has_acted {
             return None;
         }
         let words = last_line(&self.complaint).map(|line| format!(": {line}")).unwrap_or_default();
-        Some(format!("{ending} before it agreed to be spoken to by {}{words}", self.codec.kind()))
+        let (is_refusal, is_unresumed) = (!self.resumes, self.resumes);
+        let reason = if is_unresumed {
+            format!("{ending} before it went on with its conversation{words}")
+        } else {
+            format!("{ending} before it agreed to be spoken to by {}{words}", self.codec.kind())
+        };
+        Some(ChannelFailure { reason, is_refusal, is_unresumed })
     }
 
     /// The outcome of an agent that cannot go on, whose process is ended for that.
@@ -200,6 +236,7 @@ impl ChannelReader {
             output: self.answer(),
             usage: self.codec.usage(),
             channel_refused: failure.is_refusal.then(|| failure.reason.clone()),
+            resume_refused: failure.is_unresumed,
             ..JobOutcome::new(false, ProcessEnding::Stopped, failure.reason)
         })
     }
@@ -278,11 +315,12 @@ impl ChannelReader {
         let accepted = matches!(&ending, ProcessEnding::Exited { code } if ok.contains(*code));
         let completed = self.last.as_ref().is_some_and(|last| last.ending == TurnEnding::Completed);
         let good = accepted && completed && self.failure.is_none();
-        if let Some(reason) = self.left_at_start(&ending) {
-            self.failure = Some(ChannelFailure { reason, is_refusal: true });
+        if let Some(failure) = self.left_at_start(&ending) {
+            self.failure = Some(failure);
         }
         let refusal = self.failure.as_ref().filter(|failure| failure.is_refusal);
         let channel_refused = refusal.map(|refusal| refusal.reason.clone());
+        let resume_refused = self.failure.as_ref().is_some_and(|failure| failure.is_unresumed);
         let reason = match (self.failure, last_line(&self.complaint)) {
             (Some(failure), _) => failure.reason,
             (None, _) if good => ending.to_string(),
@@ -295,6 +333,7 @@ impl ChannelReader {
             agent_session: session,
             usage,
             channel_refused,
+            resume_refused,
             ..JobOutcome::new(good, ending, reason)
         }
     }
@@ -432,9 +471,16 @@ impl RunnerActor {
         let AgentReader::Channel(channel) = &mut self.reader else { return };
         let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
         let ended = channel.end_of_turn().filter(|_| is_idle);
+        let missed = channel.missed;
         self.tell_request();
         if let Some(ended) = ended {
             self.tell(ended);
+        } else if missed > 0 {
+            let line = format!(
+                "{missed} bytes of what the agent said while nothing followed it are no longer \
+                 kept; if it asked something there, nobody knows of it"
+            );
+            self.tell(RunnerEvent::Unexplained(vec![line]));
         }
     }
 

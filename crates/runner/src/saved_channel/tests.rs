@@ -104,6 +104,17 @@ impl Conversation {
         self.slot = self.slot.other();
     }
 
+    /// Saves a state that has the first half of a line.
+    fn save_in_the_middle_of(&mut self, message: &Value) {
+        let line = Self::line(message);
+        let (begun, rest) = line.split_at(line.len() / 2);
+        self.tape.output(self.time, TapeStream::Out, begun).unwrap();
+        self.folded.replay(ChannelDirection::Out, begun);
+        self.save();
+        self.tape.output(self.time, TapeStream::Out, rest).unwrap();
+        self.folded.replay(ChannelDirection::Out, rest);
+    }
+
     fn file(&self, slot: SavedSlot) -> PathBuf {
         self.path.join(FILES[slot.0])
     }
@@ -240,6 +251,28 @@ fn a_state_with_input_that_never_reached_the_tape_gives_way_to_the_one_before() 
     assert!(conversation.start_of_tape() > 0);
     assert_eq!(conversation.found(), expected);
     assert!(expected.to_string().contains("touch first"));
+}
+
+/// The agent went on for long while nothing followed it.
+#[test]
+fn what_the_tape_dropped_before_it_was_read_is_told_and_what_was_open_stays() {
+    let mut conversation = Conversation::begin(SMALL);
+    conversation.hear(&Conversation::asks("first"));
+    // The last line of the state is torn: the rest of it is lost with what follows.
+    conversation.save_in_the_middle_of(&Conversation::says("and"));
+    conversation.talks(80);
+    conversation.hear(&Conversation::asks("second"));
+    assert!(conversation.start_of_tape() > 0);
+    let found = FoundChannel::find(&conversation.path).unwrap().unwrap();
+    assert!(found.reader.missed() > 0 && found.reader.failed().is_none());
+    let state = serde_json::to_value(found.reader.progress()).unwrap();
+    let open = state["codec"]["fold"]["open"].to_string();
+    assert!(open.contains("touch first") && open.contains("touch second"), "{open}");
+
+    fs::remove_file(conversation.file(SavedSlot(0))).unwrap();
+    let found = FoundChannel::find(&conversation.path).unwrap().unwrap();
+    let reason = found.reader.failed().unwrap().reason;
+    assert!(reason.contains("was not saved and is no longer on its tape"), "{reason}");
 }
 
 #[test]

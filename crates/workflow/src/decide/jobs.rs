@@ -201,6 +201,7 @@ fn judged(
     } else if (task.attempt < task.limit && !unwanted)
         || is_retried_loss(step, task, &outcome)
         || task.refusal(&outcome).is_some()
+        || task.begins_afresh(&outcome)
     {
         TaskStatus::Pending
     } else {

@@ -161,9 +161,12 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
     }
     change_task(run, &ended.job, |task| {
         let refusal = task.refusal(outcome).filter(|_| ended.status == TaskStatus::Pending);
-        let is_refused = refusal.is_some();
+        let begins_afresh = ended.status == TaskStatus::Pending && task.begins_afresh(outcome);
+        let is_refused = refusal.is_some() || begins_afresh;
         if let Some(reason) = refusal {
             task.without_channel = Some(reason.to_owned());
+        }
+        if is_refused {
             // It was told nothing, so it does not count as one of its attempts.
             task.limit = task.limit.saturating_add(1);
         }

@@ -532,6 +532,15 @@ impl TaskRun {
         outcome.channel_refused.as_deref().filter(|_| is_first && !outcome.ok)
     }
 
+    /// Whether the live job ended because its agent did not go on with the conversation in which the
+    /// attempt before died. The next one begins afresh, which it may do once for each that died.
+    pub(crate) fn begins_afresh(&self, outcome: &JobOutcome) -> bool {
+        let Some(live) = self.live().filter(|live| live.stop.is_none()) else { return false };
+        let JobWork::Agent(agent) = &live.spec.work else { return false };
+        let is_wanted = matches!(agent.context, Some(RoundContext::Continue { .. }));
+        outcome.resume_refused && !outcome.ok && !is_wanted && agent.review.is_none()
+    }
+
     /// The conversation that the live job has named at its end, with what was used up in it before.
     pub(crate) fn conversation_of(
         &self,

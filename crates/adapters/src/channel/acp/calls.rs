@@ -55,7 +55,7 @@ impl ToolCalls {
     pub(super) fn turn_ended(&mut self, out: &mut ChannelSink<'_>) {
         for call in std::mem::take(&mut self.0) {
             if !call.told {
-                out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
+                out.items(|items| items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input)));
             }
         }
     }
@@ -64,7 +64,7 @@ impl ToolCalls {
         let Some(id) = short_id(call.get("toolCallId")) else { return };
         // A short message needs no look at how long its input is.
         let shorten = |input: Value| {
-            if bytes > TOOL_LIMIT { entry::input(Some(&input)) } else { input }
+            if bytes > TOOL_LIMIT { entry::input(JsonNode::Kept(&input)) } else { input }
         };
         let input = input.map(shorten);
         if let Some(known) = self.0.iter_mut().find(|known| known.id == id) {
@@ -117,7 +117,7 @@ impl ToolCalls {
         if let Some(call) = known.filter(|call| !call.told) {
             call.told = true;
             call.shown =
-                out.items(|items| items.tool_call(Some(&call.id), &call.tool, Some(&call.input)));
+                out.items(|items| items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input)));
         }
     }
 }
@@ -131,16 +131,16 @@ fn tool(call: JsonNode<'_>) -> Option<String> {
 
 /// What the tool is given, where told. It is empty when a call is announced early.
 fn given(call: JsonNode<'_>) -> Option<Value> {
-    let raw = call.get("rawInput").0?;
-    let empty = raw.is_null() || raw.as_object().is_some_and(Map::is_empty);
-    (!empty).then(|| raw.clone())
+    let raw = call.get("rawInput");
+    let is_empty = raw.is_object() && raw.fields().next().is_none();
+    raw.to_value().filter(|raw| !raw.is_null() && !is_empty)
 }
 
 /// What the tool of a question is given. Gemini tells it only by the words of its question.
 pub(super) fn input(call: JsonNode<'_>) -> Value {
     given(call).unwrap_or_else(|| {
         let words = ["title", "content", "locations"].into_iter();
-        let told = words.filter_map(|field| Some((field.to_owned(), call.get(field).0?.clone())));
+        let told = words.filter_map(|field| Some((field.to_owned(), call.get(field).to_value()?)));
         let fields: Map<String, Value> = told
             .filter(|(_, value)| value.as_array().is_none_or(|list| !list.is_empty()))
             .collect();

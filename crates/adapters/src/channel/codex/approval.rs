@@ -46,7 +46,7 @@ pub(super) fn question(
     };
     let fields = params.fields().filter(|(field, _)| !ENVELOPE.contains(field));
     let mut input: Map<String, Value> =
-        fields.filter_map(|(field, value)| Some((field.to_owned(), value.0?.clone()))).collect();
+        fields.filter_map(|(field, value)| Some((field.to_owned(), value.to_value()?))).collect();
     if let Some(changes) = changes {
         input.insert("changes".to_owned(), changes.clone());
     }

@@ -89,7 +89,7 @@ impl ThreadItems {
         {
             let held: usize = self.changes.iter().map(|begun| begun.bytes).sum();
             if held + bytes <= CHANGES_LIMIT {
-                let changes = item.get("changes").0.cloned().unwrap_or_default();
+                let changes = item.get("changes").to_value().unwrap_or_default();
                 self.changes.push(BegunChange { item: item_id, changes, bytes });
             }
         }

@@ -66,3 +66,13 @@ fn a_refused_agent_that_is_being_stopped_is_not_started_again() {
     assert_eq!(told.starts(ended("do", 1, refused("no such option"))), [] as [&str; 0]);
     assert_eq!(told.task_status("do"), TaskStatus::Error);
 }
+
+#[test]
+fn an_agent_that_does_not_know_its_conversation_begins_afresh_at_no_cost() {
+    let mut told = begun(vec![agent_step("do", "go").retries(2, 0)]);
+    assert_eq!(told.fail("do", 1), ["do/2"]);
+    assert_eq!(told.starts(ended("do", 2, unresumed())), ["do/3"]);
+    // That one was the second that counts.
+    assert_eq!(told.fail("do", 3), [] as [&str; 0]);
+    assert_eq!(told.task_status("do"), TaskStatus::Error);
+}
