@@ -39,6 +39,8 @@ impl RunnerActor {
             return;
         }
         let stopped = self.pane.stopped_reader();
+        let may_read = !terminal.deliveries.answers() || self.may_read(now);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let CursorLine { row, line, prompt } = CursorLine::of(snapshot);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
@@ -62,6 +64,7 @@ impl RunnerActor {
             prompt: &prompt,
             written,
             collects_lines,
+            may_read,
             work: if self.adapter.rules().show_work() {
                 WorkSigns::Rules
             } else {
@@ -132,6 +135,11 @@ impl RunnerActor {
                 // new one.
                 if result.is_err() || !self.shows_submitted() {
                     self.forget_answered();
+                }
+                if let AgentReader::Terminal(terminal) = &mut self.reader
+                    && let Err(error) = &result
+                {
+                    terminal.sniffer.answer_refused(error.was_typed());
                 }
                 reply.end(result.map_err(AnswerError::from));
             }
