@@ -18,6 +18,10 @@ const LINE_READER_PATIENCE: Duration = Duration::from_secs(10);
 /// The same where keys are read as they come. One that has slept all the time has read none.
 const KEY_READER_PATIENCE: Duration = Duration::from_secs(20);
 
+/// How often a program must have run to count as one that looks for keys between two naps. It runs
+/// a few times before it begins to sleep.
+const NAPS: u32 = 4;
+
 /// How long a program may take to read a line for which it was waited in vain before.
 pub(super) const LATE_READ_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -31,8 +35,8 @@ pub(super) struct ReaderWatch {
 struct BusySight {
     since: Duration,
     runs: u64,
-    /// It has run since then, and was not seen to wait for what is typed.
-    has_run: bool,
+    /// How often it was seen to have run since then, without waiting for what is typed.
+    changes: u32,
     /// It was waited for long enough.
     is_in_vain: bool,
 }
@@ -53,13 +57,15 @@ impl ReaderWatch {
         let sight = self.busy.get_or_insert(BusySight {
             since: now,
             runs,
-            has_run: false,
+            changes: 0,
             is_in_vain: false,
         });
-        sight.has_run |= sight.runs != runs;
+        if sight.runs != runs {
+            (sight.runs, sight.changes) = (runs, sight.changes + 1);
+        }
         let patience = if collects_lines { LINE_READER_PATIENCE } else { KEY_READER_PATIENCE };
         sight.is_in_vain = now >= sight.since + patience;
-        sight.is_in_vain || (sight.has_run && !collects_lines)
+        sight.is_in_vain || (sight.changes >= NAPS && !collects_lines)
     }
 
     /// Whether the program was waited for in vain.
@@ -102,10 +108,12 @@ mod tests {
         assert!(!watch.may_read(busy(7), false, ms(0)));
         assert!(!watch.may_read(busy(7), false, ms(100)));
         assert!(!watch.may_read(busy(8), true, ms(200)), "it would wait for a line");
-        assert!(watch.may_read(busy(8), false, ms(200)));
+        assert!(!watch.may_read(busy(9), false, ms(300)), "it may have begun to sleep");
+        assert!(!watch.may_read(busy(10), false, ms(400)));
+        assert!(watch.may_read(busy(11), false, ms(500)));
         watch.typed();
-        assert!(!watch.may_read(busy(9), false, ms(300)), "what it does about a key is not known");
-        assert!(watch.may_read(Some(ReaderActivity::MayRead), false, ms(400)));
+        assert!(!watch.may_read(busy(12), false, ms(600)), "what it does about a key is not known");
+        assert!(watch.may_read(Some(ReaderActivity::MayRead), false, ms(700)));
     }
 
     #[test]

@@ -95,6 +95,9 @@ impl TypedInput {
             // What was read before the last of its keys has ended the question.
             Self::Answer(_, Ok(())) if cause == UnreadCause::Rest && pieces > 1 => {}
             Self::Answer(_, result) => *result = Err(cause.of_answer()),
+            Self::Message { result, .. } if cause == UnreadCause::Rest && pieces > 1 => {
+                *result = Err(DeliveryError::MovedOn);
+            }
             Self::Message { result, .. } => *result = Err(cause.of_text()),
         }
     }
@@ -223,7 +226,8 @@ impl RunnerActor {
             return;
         }
         let is_unread = result.is_some_and(|result| result.unread > 0 && !result.discarded);
-        if unverified.give_up.is_some_and(|give_up| now < give_up) && is_unread {
+        // One that was only looked at is looked at once more, and taken back when it is late.
+        if unverified.give_up.is_some() && is_unread {
             unverified.ask_at = Some(now + READ_INTERVAL);
             terminal.wake_at(now + READ_INTERVAL);
             return;

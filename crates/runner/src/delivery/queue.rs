@@ -390,6 +390,7 @@ mod tests {
             written,
             asked,
             collects_lines: false,
+            may_read: true,
             work: WorkSigns::Rules,
             stopped: None,
             modes,
