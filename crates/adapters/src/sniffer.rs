@@ -303,6 +303,15 @@ impl ScreenSniffer {
         }
     }
 
+    /// The program has left the question behind, whatever still stands on the screen. If that is asked,
+    /// it is seen to be asked anew.
+    pub fn question_was_left(&mut self, now: Duration) {
+        if self.verdict.evidence.source == EvidenceSource::Generic {
+            self.questions.question_gone();
+            self.adopt(StateReading { since: now, ..StateReading::unknown() }, now);
+        }
+    }
+
     /// An answer was refused. The question that stands there is the one that it was for, with the
     /// same number, however long it stays, unless something of the answer `was_pressed` and it is
     /// seen to be asked anew.

@@ -18,6 +18,9 @@ const LINE_READER_PATIENCE: Duration = Duration::from_secs(10);
 /// The same where keys are read as they come. One that has slept all the time has read none.
 const KEY_READER_PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a program that did something else must wait for what is typed.
+const READER_SETTLE_TIME: Duration = Duration::from_millis(80);
+
 /// How often a program must have run to count as one that looks for keys between two naps. It runs
 /// a few times before it begins to sleep.
 const NAPS: u32 = 4;
@@ -39,6 +42,8 @@ struct BusySight {
     changes: u32,
     /// It was waited for long enough.
     is_in_vain: bool,
+    /// Since when it seems to wait for what is typed.
+    reads_since: Option<Duration>,
 }
 
 impl ReaderWatch {
@@ -51,15 +56,20 @@ impl ReaderWatch {
         now: Duration,
     ) -> bool {
         let Some(ReaderActivity::Busy { runs }) = activity else {
-            self.busy = None;
-            return true;
+            let Some(sight) = &mut self.busy else { return true };
+            // A program that begins another one may seem to read for a moment.
+            let reads = now >= *sight.reads_since.get_or_insert(now) + READER_SETTLE_TIME;
+            self.busy.take_if(|_| reads);
+            return reads;
         };
         let sight = self.busy.get_or_insert(BusySight {
             since: now,
             runs,
             changes: 0,
             is_in_vain: false,
+            reads_since: None,
         });
+        sight.reads_since = None;
         if sight.runs != runs {
             (sight.runs, sight.changes) = (runs, sight.changes + 1);
         }
@@ -113,7 +123,11 @@ mod tests {
         assert!(watch.may_read(busy(11), false, ms(500)));
         watch.typed();
         assert!(!watch.may_read(busy(12), false, ms(600)), "what it does about a key is not known");
-        assert!(watch.may_read(Some(ReaderActivity::MayRead), false, ms(700)));
+        let reads = Some(ReaderActivity::MayRead);
+        assert!(!watch.may_read(reads, false, ms(700)), "it may have begun another program");
+        assert!(!watch.may_read(busy(13), false, ms(750)));
+        assert!(!watch.may_read(reads, false, ms(800)));
+        assert!(watch.may_read(reads, false, ms(900)) && watch.may_read(reads, false, ms(910)));
     }
 
     #[test]

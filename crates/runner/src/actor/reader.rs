@@ -306,6 +306,12 @@ impl TerminalReader {
         }
     }
 
+    /// The agent went on from what it asked, which may still be on the screen.
+    pub(super) fn question_was_left(&mut self, now: Duration) {
+        self.sniffer.question_was_left(now);
+        self.pace.changed(now);
+    }
+
     /// Takes note of what is on the screen when an answer begins, or goes on to wait.
     pub(super) fn begin_answer(&mut self) {
         self.answered_at = Some(LineSight::of(&self.screen.snapshot()));

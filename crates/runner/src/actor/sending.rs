@@ -128,6 +128,7 @@ impl RunnerActor {
         source: MessageSource,
         result: Result<(), DeliveryError>,
     ) {
+        let now = self.now();
         match (source, result) {
             (MessageSource::Caller(reply), result) => reply.end(result),
             (MessageSource::Answer(reply), result) => {
@@ -139,6 +140,9 @@ impl RunnerActor {
                 if let AgentReader::Terminal(terminal) = &mut self.reader
                     && let Err(error) = &result
                 {
+                    if error.is_left_behind() {
+                        terminal.question_was_left(now);
+                    }
                     terminal.sniffer.answer_refused(error.was_typed());
                 }
                 reply.end(result.map_err(AnswerError::from));

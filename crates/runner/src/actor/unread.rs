@@ -227,7 +227,8 @@ impl RunnerActor {
         }
         let is_unread = result.is_some_and(|result| result.unread > 0 && !result.discarded);
         // One that was only looked at is looked at once more, and taken back when it is late.
-        if unverified.give_up.is_some() && is_unread {
+        let has_time = |give_up: Duration| now < give_up + DISCARD_TIMEOUT;
+        if unverified.give_up.is_some_and(has_time) && is_unread {
             unverified.ask_at = Some(now + READ_INTERVAL);
             terminal.wake_at(now + READ_INTERVAL);
             return;
@@ -267,6 +268,9 @@ impl RunnerActor {
                     if error.was_pressed() {
                         let asked = terminal.sniffer.asked_words();
                         terminal.stray = Some(StrayKeys::new(asked, terminal.pressed_at, now));
+                    }
+                    if matches!(error, AnswerError::Text(error) if error.is_left_behind()) {
+                        terminal.question_was_left(now);
                     }
                     terminal.sniffer.answer_refused(error.was_pressed());
                 }

@@ -182,6 +182,11 @@ impl DeliveryError {
         !matches!(self, Self::Untypable(_) | Self::Empty)
     }
 
+    /// Whether the agent went on to something else.
+    pub(crate) fn is_left_behind(&self) -> bool {
+        matches!(self, Self::TakenBack | Self::QuestionChanged)
+    }
+
     /// Whether something of the message was typed.
     pub fn was_typed(&self) -> bool {
         match self {
