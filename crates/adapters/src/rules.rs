@@ -8,6 +8,7 @@ mod menu;
 mod own_lines;
 mod region;
 mod rule;
+mod title;
 mod view;
 
 use std::collections::BTreeMap;

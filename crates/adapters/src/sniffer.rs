@@ -177,6 +177,11 @@ impl ScreenSniffer {
         self.questions.excerpt()
     }
 
+    /// The line of the question by which people know it, where more than its excerpt tells it.
+    pub fn asked_title(&self) -> Option<&str> {
+        self.questions.title()
+    }
+
     /// The menu of the question, while the agent waits.
     pub fn menu(&self) -> Option<&ScreenMenu> {
         let is_asked =
@@ -296,6 +301,22 @@ impl ScreenSniffer {
             self.questions.question_gone();
             self.adopt(StateReading { since: now, ..StateReading::unknown() }, now);
         }
+    }
+
+    /// The program has left the question behind, whatever still stands on the screen. If that is asked,
+    /// it is seen to be asked anew.
+    pub fn question_was_left(&mut self, now: Duration) {
+        if self.verdict.evidence.source == EvidenceSource::Generic {
+            self.questions.question_gone();
+            self.adopt(StateReading { since: now, ..StateReading::unknown() }, now);
+        }
+    }
+
+    /// An answer was refused. The question that stands there is the one that it was for, with the
+    /// same number, however long it stays, unless something of the answer `was_pressed` and it is
+    /// seen to be asked anew.
+    pub fn answer_refused(&mut self, was_pressed: bool) {
+        self.questions.answer_refused(was_pressed);
     }
 
     /// Whether the screen shows at this moment what counts as asked. What it shows instead may not

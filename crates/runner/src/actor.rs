@@ -6,12 +6,15 @@
 //! way. The actor feeds them with what happens and with the time, and does what they say.
 
 mod answering;
+mod attention;
 mod channel;
 mod ending;
 mod handle;
 mod input;
+mod interrupting;
 mod keyboard;
 mod lifecycle;
+mod line_sight;
 mod published;
 mod question;
 mod reader;
@@ -40,6 +43,7 @@ use crate::output::OutputStreams;
 use crate::redact::Redactor;
 use crate::task::AgentTask;
 
+pub(crate) use attention::READER_LOOK_TIME;
 pub(crate) use channel::{ChannelProgress, ChannelReader};
 pub use ending::StopError;
 pub(crate) use handle::{ActorHandle, Request};
@@ -317,6 +321,10 @@ impl RunnerActor {
     fn write_input(&mut self, bytes: &[u8], together: usize) {
         if let AgentReader::Terminal(terminal) = &mut self.reader {
             terminal.typed_bytes = u32::try_from(together).unwrap_or(u32::MAX);
+            terminal.typed_pieces += 1;
+            terminal.reader_watch.typed();
+            let is_line = self.pane.input_mode().is_some_and(|mode| mode.collects_lines);
+            terminal.has_open_line = is_line && !bytes.ends_with(b"\r") && !bytes.ends_with(b"\n");
         }
         self.write(bytes);
     }

@@ -207,9 +207,10 @@ impl AgentRunner {
         self.handle.tell(Request::ViewerSize(size)).await;
     }
 
-    /// Interrupts what the agent is doing, with the keys of its adapter.
-    pub async fn interrupt(&self) {
-        self.handle.tell(Request::Interrupt).await;
+    /// Interrupts what the agent is doing, with the keys of its adapter. One that is starting is
+    /// waited for.
+    pub async fn interrupt(&self) -> Result<(), DeliveryError> {
+        self.handle.ask(Request::Interrupt).await.unwrap_or(Err(DeliveryError::Ended))
     }
 
     /// Answers the question with this digest, if the agent still asks it.

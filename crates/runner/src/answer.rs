@@ -145,6 +145,12 @@ pub enum AnswerError {
         "the agent does not read its keys, it may be stopped; those of the answer were taken back"
     )]
     NotRead,
+    /// The agent reads whole lines, and the answer does not end one. It was thrown away.
+    #[error(
+        "the agent reads whole lines and the keys of the answer do not end one; they were deleted \
+         again"
+    )]
+    NotSubmitted,
     /// A person has typed something at the question and not submitted it, which would be submitted
     /// along. Nothing was pressed.
     #[error("“{0}” was typed at the question and not submitted; nothing was pressed")]
@@ -188,6 +194,7 @@ impl AnswerError {
             | Self::Unknown(_)
             | Self::Stopped(_)
             | Self::NotRead
+            | Self::NotSubmitted
             | Self::Draft(_)
             | Self::Refused(_)
             | Self::MayStillAct { .. }

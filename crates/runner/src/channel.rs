@@ -204,6 +204,7 @@ pub(crate) fn asked(
         dialog: None,
         help: help(question),
         repeated: false,
+        title: None,
         excerpt: lines.iter().map(|line| redactor.clean(line)).collect(),
         action,
         digest: question.digest(),

@@ -15,6 +15,7 @@ use std::time::Duration;
 use coven_model::{AgentState, ContentDigest};
 use coven_terminal::snapshot::is_frame;
 
+use crate::actor::READER_LOOK_TIME;
 use crate::answer::{QUESTION_HIDDEN_TIME, STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 
 pub(crate) use draft::draft;
@@ -144,6 +145,8 @@ struct PromptView<'a> {
     asked: Option<&'a ContentDigest>,
     /// Whether the terminal is known to collect lines.
     collects_lines: bool,
+    /// Whether the program may read now what is typed.
+    may_read: bool,
 }
 
 impl PromptView<'_> {
@@ -472,7 +475,9 @@ impl Delivery {
         if let Some(behind) = line.strip_prefix(&**before)
             && (is_there || behind.contains(needle))
         {
-            return true;
+            // A program that reads keys and has painted it anew asks it once more.
+            let is_anew = behind.is_empty() && self.stage == DeliveryStage::Echoed;
+            return self.typed_as_line || !is_anew;
         }
         // An editor takes what stands in an empty prompt away.
         let is_edited =
@@ -563,6 +568,10 @@ impl Delivery {
         let due = since + ECHO_SETTLE_TIME;
         if now < due {
             return DeliveryStep::Wait(due);
+        }
+        // What is submitted while it does something else is read by what it asks next.
+        if self.answers && !view.may_read {
+            return DeliveryStep::Wait(now + READER_LOOK_TIME);
         }
         self.submission = Submission::Pressed;
         self.since = now;

@@ -92,6 +92,8 @@ pub struct ScreenQuestion {
     /// It was on the screen before the last answer and still is: that was not taken, or the same is
     /// asked again.
     pub repeated: bool,
+    /// The line by which people know it, where more than the excerpt tells it.
+    pub title: Option<String>,
     /// What it shows, line by line.
     pub excerpt: Vec<String>,
     /// What it asks leave for.

@@ -154,6 +154,19 @@ impl InputMode {
     }
 }
 
+/// What the processes do that have the terminal of a pane, as far as it matters for what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReaderActivity {
+    /// One of them may wait for what is typed.
+    MayRead,
+    /// None does: each runs, sleeps, or waits for another process.
+    Busy {
+        /// How often they were given the processor. It stays the same as long as none of them runs,
+        /// and a program that only looks now and then whether something was typed runs for that.
+        runs: u64,
+    },
+}
+
 /// What came of [`Pane::discard_unread`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiscardResult {
@@ -209,6 +222,12 @@ pub trait Pane: Send {
     /// The process that should read what is typed, if it is stopped by a signal: it reads nothing
     /// before it is continued.
     fn stopped_reader(&self) -> Option<i32> {
+        None
+    }
+
+    /// What the processes do that have the terminal: whether one of them may read now what is typed.
+    /// Nothing where that cannot be told.
+    fn reader_activity(&self) -> Option<ReaderActivity> {
         None
     }
 

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::domain::{
     DiscardResult, Domain, DomainId, ExitStatus, InputMode, Pane, PaneStream, ReadOutcome,
-    SpawnConfig, SpawnError, StopMode,
+    ReaderActivity, SpawnConfig, SpawnError, StopMode,
 };
 use crate::launch::{LaunchStreams, Launched, launch, set_size};
 use crate::machine::ProcessHandle;
@@ -238,6 +238,10 @@ impl Pane for LocalPane {
 
     fn stopped_reader(&self) -> Option<i32> {
         processes::stopped_reader(self.leader.pid)
+    }
+
+    fn reader_activity(&self) -> Option<ReaderActivity> {
+        processes::reader_activity(self.leader.pid)
     }
 
     fn close_input(&mut self) -> io::Result<()> {

@@ -43,10 +43,21 @@ pub struct ProcessInfo {
     pub zombie: bool,
     /// It is stopped, by a signal or a debugger.
     pub stopped: bool,
+    /// The group of processes that it belongs to.
+    pub group: i32,
     /// The group of processes that its terminal gives what is typed, if it has one.
     pub foreground: Option<i32>,
     /// Its name, for people.
     pub name: String,
+}
+
+/// What a thread does at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadActivity {
+    /// It runs, or waits for something that is certainly not typed.
+    pub(crate) waits_elsewhere: bool,
+    /// How often it was given the processor.
+    pub(crate) runs: u64,
 }
 
 /// What is at the other end of a unix socket.
@@ -89,6 +100,11 @@ pub(crate) fn unsupported(what: &str) -> io::Error {
 /// What the system tells about a process; nothing if there is none with this id.
 pub fn process(pid: i32) -> Option<ProcessInfo> {
     system::process(pid)
+}
+
+/// What the threads of a process do; nothing where the system does not tell.
+pub(crate) fn thread_activity(pid: i32) -> Option<Vec<ThreadActivity>> {
+    system::thread_activity(pid)
 }
 
 /// The ids of all processes that the system shows to us.

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, wait};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::ReaderActivity;
 use crate::machine::{self, ProcessHandle, ProcessInfo};
 
 /// Names the job a process belongs to, in its environment.
@@ -185,6 +186,25 @@ pub(crate) fn stopped_reader(leader: i32) -> Option<i32> {
     machine::process(group).filter(|reader| reader.stopped).map(|_| group)
 }
 
+/// What the processes do that read what is typed on the terminal of a session; nothing where that
+/// cannot be told.
+pub(crate) fn reader_activity(leader: i32) -> Option<ReaderActivity> {
+    let group = machine::process(leader)?.foreground?;
+    let is_reader = |info: &ProcessInfo| info.group == group && !info.zombie;
+    let readers = all().into_iter().filter(|(_, info)| is_reader(info));
+    let mut threads = Vec::new();
+    for (pid, _) in readers {
+        threads.extend(machine::thread_activity(pid)?);
+    }
+    if threads.is_empty() {
+        return None;
+    }
+    if !threads.iter().all(|thread| thread.waits_elsewhere) {
+        return Some(ReaderActivity::MayRead);
+    }
+    Some(ReaderActivity::Busy { runs: threads.iter().map(|thread| thread.runs).sum() })
+}
+
 /// What of a job still runs, seen from a process that is not the parent of what the job abandoned:
 /// what its leader started, what is in the leader's session, and what carries the job in its
 /// environment. The leader itself is not among them.
@@ -294,6 +314,7 @@ mod tests {
 
     fn stat(parent: i32) -> ProcessInfo {
         ProcessInfo {
+            group: 0,
             parent,
             session: 1,
             start: 1,

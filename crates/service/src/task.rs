@@ -82,10 +82,10 @@ impl Service {
         Ok(())
     }
 
-    /// Interrupts what the agent of a task is doing.
+    /// Interrupts what the agent of a task is doing. One that is starting is waited for.
     pub async fn interrupt(&self, id: &str, task: &str) -> Result<(), ServiceError> {
-        self.named_task(id, task).await?.agent().await?.interrupt().await;
-        Ok(())
+        let interrupted = self.named_task(id, task).await?.agent().await?.interrupt().await;
+        interrupted.map_err(|error| ServiceError::NotTyped(error.to_string()))
     }
 
     /// Declares a task done whose agent would go on.

@@ -260,6 +260,8 @@ pub struct ObservedQuestion {
     pub rule: String,
     /// What a person does about it, as the adapter says.
     pub help: Option<String>,
+    /// The line by which people know it, where more than the excerpt tells it.
+    pub title: Option<String>,
     /// What the screen shows.
     pub excerpt: String,
     /// What the agent asks leave for.

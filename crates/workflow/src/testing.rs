@@ -229,6 +229,7 @@ pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionIn
     let question = ObservedQuestion {
         kind: coven_model::AwaitingKind::Approval,
         rule: "approval".to_owned(),
+        title: None,
         excerpt: what.to_owned(),
         help: None,
         action: coven_model::AskedAction::default(),

@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::menu::{MenuProof, buttons, is_edge, lit_words};
 use super::own_lines::OwnLines;
 use super::rule::{LinePlace, QUESTION_LINES};
-use super::{LineView, MenuLayout, ScreenMenu};
+use super::{LineView, MenuLayout, ScreenMenu, title};
 use crate::sniffer::AskedLine;
 
 /// How many lines may stand below what is asked. What stands higher is over.
@@ -25,6 +25,8 @@ pub(crate) struct GenericHit {
     /// The name that stands in the place of a rule.
     pub(crate) rule: &'static str,
     pub(crate) line: String,
+    /// The line by which people know it.
+    pub(crate) title: Option<String>,
     pub(crate) excerpt: Vec<String>,
     pub(crate) menu: Option<ScreenMenu>,
     /// What makes it this question, and where that stands.
@@ -93,7 +95,7 @@ static CHOOSES: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The line above a menu that asks for a choice.
-static ASKS: LazyLock<Regex> =
+pub(super) static ASKS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)\?\s*(?:\([^()]*\))?$|\b(?:choose|pick|select|which)\b"));
 
 /// How many lines above a menu may be the one that asks, and how many below may name its keys.
@@ -165,10 +167,16 @@ impl GenericHit {
     ) -> Self {
         let begin = own.begin().min(line.saturating_sub(QUESTION_LINES));
         let words = own.words(view);
+        let title = match rule {
+            MENU => title::above_entries(view, line),
+            BUTTONS_RULE => title::of_buttons(view, line),
+            _ => title::of_line(view, line),
+        };
         let place = LinePlace { count: 0, row: view.place(line), cursor: view.cursor_place() };
         Self {
             rule,
             line: view.line(line).trim().to_owned(),
+            title,
             excerpt: (begin..view.end().max(line + 1))
                 .map(|line| view.line(line).to_owned())
                 .collect(),

@@ -112,8 +112,13 @@ impl ScreenMenu {
     ) -> Option<Self> {
         row.and_then(|row| columns(view, lines.clone(), row))
             .or_else(|| numbered(view, lines.clone()))
-            .or_else(|| marked(view, lines.clone()))
-            .or_else(|| lit::menu(view, lines))
+            .or_else(|| {
+                let marked = marked(view, lines.clone());
+                match &marked {
+                    Some(menu) if menu.proof == MenuProof::None => marked,
+                    _ => lit::menu(view, lines).or(marked),
+                }
+            })
     }
 
     /// The same, where an entry with a label like this takes a text.
@@ -185,16 +190,20 @@ fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
         if !row.is_marked() {
             return None;
         }
-        let rows = group(view, lines.clone(), &row);
+        let rows = group(view, lines.clone(), &row, EntryRow::read);
         in_rows(view, &rows, proof(&rows))
     })
 }
 
 /// The rows right above and below one, up to the first that begins in another column.
-fn group<'a>(view: &'a LineView<'_>, lines: Range<usize>, row: &EntryRow<'_>) -> Vec<EntryRow<'a>> {
-    let beside = |line: usize| {
-        EntryRow::read(line, view.line(line)).filter(|other| other.column == row.column)
-    };
+fn group<'a>(
+    view: &'a LineView<'_>,
+    lines: Range<usize>,
+    row: &EntryRow<'_>,
+    read: fn(usize, &'a str) -> Option<EntryRow<'a>>,
+) -> Vec<EntryRow<'a>> {
+    let beside =
+        |line: usize| read(line, view.line(line)).filter(|other| other.column == row.column);
     let mut rows: Vec<_> = (lines.start..row.line).rev().map_while(beside).collect();
     rows.reverse();
     rows.extend((row.line..lines.end).map_while(beside));

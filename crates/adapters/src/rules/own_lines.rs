@@ -18,7 +18,7 @@ const MAX_LINES_BETWEEN: usize = 3;
 const NEAR_CHANGE: usize = 12;
 
 /// How many letters say what is asked, beside those of the answers in brackets.
-const MIN_QUESTION_LETTERS: usize = 4;
+pub(super) const MIN_QUESTION_LETTERS: usize = 4;
 
 static ANSWERS: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\[(<][^\])>]*[\])>]"));
 
@@ -94,7 +94,7 @@ pub(crate) fn without_motion(text: &str) -> Cow<'_, str> {
 }
 
 /// How many letters a line has beside the answers that it offers.
-fn letters(text: &str) -> usize {
+pub(super) fn letters(text: &str) -> usize {
     ANSWERS.replace_all(text, "").chars().filter(|char| char.is_alphabetic()).count()
 }
 

@@ -38,6 +38,7 @@ pub(crate) struct AskedLine {
 struct OpenQuestion {
     rule: String,
     essence: Vec<String>,
+    title: Option<String>,
     excerpt: Vec<String>,
     action: AskedAction,
     /// The entries of its menu, as they stand in the excerpt.
@@ -45,6 +46,8 @@ struct OpenQuestion {
     digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
+    /// The last answer was refused, so that it is the same question as long as it stays there.
+    is_refused: bool,
     /// Where it is a line, which one, and where it stands.
     line: Option<(AskedLine, LinePlace)>,
     /// It stands there since before the last answer.
@@ -62,6 +65,10 @@ impl QuestionTracker {
 
     pub(super) fn excerpt(&self) -> &[String] {
         self.current.as_ref().map_or(&[], |current| &current.excerpt)
+    }
+
+    pub(super) fn title(&self) -> Option<&str> {
+        self.current.as_ref()?.title.as_deref()
     }
 
     pub(super) fn action(&self) -> AskedAction {
@@ -102,11 +109,20 @@ impl QuestionTracker {
 
     pub(super) fn typed(&mut self, now: Duration) {
         if let Some(current) = &mut self.current {
-            current.answered = Some(now);
+            (current.answered, current.is_refused) = (Some(now), false);
         }
     }
 
-    /// Whether a question was asked and no answer was typed yet.
+    /// The last answer to the question was refused. Of one of which something was pressed the rest
+    /// may still have been taken.
+    pub(super) fn answer_refused(&mut self, was_pressed: bool) {
+        if let Some(current) = &mut self.current {
+            current.is_refused = true;
+            current.answered.take_if(|_| !was_pressed);
+        }
+    }
+
+    /// Whether a question was asked and no answer was typed that may have been taken.
     pub(super) fn is_open(&self) -> bool {
         self.current.as_ref().is_some_and(|current| current.answered.is_none())
     }
@@ -117,7 +133,8 @@ impl QuestionTracker {
 
     /// When a question that was answered counts as asked again if it is still there.
     pub(super) fn asked_again_at(&self) -> Option<Duration> {
-        Some(self.current.as_ref()?.answered? + ASKED_AGAIN_AFTER)
+        let current = self.current.as_ref().filter(|current| !current.is_refused)?;
+        Some(current.answered? + ASKED_AGAIN_AFTER)
     }
 
     pub(super) fn asks_again(&self, now: Duration) -> bool {
@@ -157,6 +174,7 @@ impl QuestionTracker {
             && current.rule == reading.rule
             && current.essence == essence
         {
+            current.title.clone_from(&reading.title);
             current.excerpt.clone_from(&reading.excerpt);
             current.action.clone_from(&reading.action);
             current.entries = entries(reading);
@@ -188,12 +206,14 @@ impl QuestionTracker {
         self.current = Some(OpenQuestion {
             rule: reading.rule.clone(),
             essence,
+            title: reading.title.clone(),
             excerpt: reading.excerpt.clone(),
             action: reading.action.clone(),
             entries: entries(reading),
             digest: digest.clone(),
             asked: if grows { asked } else { now },
             answered: None,
+            is_refused: false,
             line: reading.line.clone(),
             repeated,
         });

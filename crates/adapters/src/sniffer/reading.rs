@@ -92,6 +92,8 @@ pub(super) struct StateReading {
     pub(super) rule: String,
     pub(super) region: String,
     pub(super) text: String,
+    /// The line by which people know the question, where more than its excerpt tells it.
+    pub(super) title: Option<String>,
     /// The question, where there is one.
     pub(super) excerpt: Vec<String>,
     /// What an approval asks leave for.
@@ -377,6 +379,7 @@ impl StateReading {
             source: EvidenceSource::Generic,
             rule: hit.rule.to_owned(),
             text: shortened(&hit.line),
+            title: hit.title,
             excerpt: hit.excerpt,
             action: AskedAction { truncated: hit.is_cut, ..AskedAction::default() },
             line: Some(hit.asked_line),
@@ -412,7 +415,7 @@ impl StateReading {
         if self.excerpt.is_empty() {
             self.unpainted = true;
             let rule = if let Some(hit) = rules.generic(view) {
-                (self.excerpt, self.menu) = (hit.excerpt, hit.menu);
+                (self.title, self.excerpt, self.menu) = (hit.title, hit.excerpt, hit.menu);
                 self.action.truncated = hit.is_cut;
                 self.line = Some(hit.asked_line);
                 hit.rule
@@ -432,6 +435,7 @@ impl StateReading {
             rule: "none".to_owned(),
             region: "screen".to_owned(),
             text: String::new(),
+            title: None,
             excerpt: Vec::new(),
             action: AskedAction::default(),
             line: None,

@@ -126,6 +126,12 @@ impl StateWalk {
             TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(bytes)) => {
                 self.was_told(at);
             }
+            // What the disk did not take may have been the note that a daemon left, or another state:
+            // who looked at what since then is known again with the next note.
+            TapeEvent::Gap(gap) if gap.events > 0 => {
+                (self.followers, self.take_up) = (0, None);
+                self.push(at, None);
+            }
             TapeEvent::Input(_) | TapeEvent::Resize { .. } | TapeEvent::Gap(_) => {}
         }
     }
@@ -164,6 +170,7 @@ impl StateWalk {
             at = since;
         }
         self.take_up = None;
+        self.followers = self.followers.max(1);
         self.quiet_since = self.quiet_since.max(at);
         let shown = ShownState::of(&mark, false);
         self.last = Some(mark);
@@ -211,7 +218,7 @@ impl ShownState {
 
 #[cfg(test)]
 mod tests {
-    use coven_tape::TapeWriter;
+    use coven_tape::{GapReason, TapeGap, TapeWriter};
 
     use super::*;
 
@@ -247,6 +254,32 @@ mod tests {
         tape.input(40_000_000, b"1.0\r").unwrap();
         let all = [(0, false), (0, false), (28, true), (40, false), (60, true)];
         assert_eq!(unexplained(folder.path(), begin, 70), all);
+    }
+
+    /// On a full disk the note that a daemon was killed is lost, and the next one is noted again.
+    ///
+    /// Spec: C0.14.2
+    #[test]
+    fn who_follows_an_agent_is_not_known_where_notes_were_lost() {
+        let begin = Timestamp::from_millis(1_767_225_600_000);
+        let at = |seconds: u64, event: TapeEvent| TapeRecord {
+            time: seconds * 1_000_000,
+            offset: 0,
+            event,
+        };
+        let note = |text: &str| TapeEvent::Mark(text.to_owned());
+        let asks = || note(&mark(AgentState::Awaiting, begin, begin).text());
+        let mut walk = StateWalk::begin(&at(1, asks())).unwrap();
+        walk.take(&at(1, asks()));
+        let gap = TapeGap { len: 0, events: 2, reason: GapReason::Full };
+        walk.take(&at(5, TapeEvent::Gap(gap)));
+        assert!(walk.moments.last().unwrap().shown.is_none());
+        // The next daemon, which is the only one.
+        walk.take(&at(60, note(FOLLOWED_MARK)));
+        walk.take(&at(61, asks()));
+        assert!(walk.moments.last().unwrap().shown.is_some());
+        walk.take(&at(70, note(LEFT_MARK)));
+        assert!(walk.moments.last().unwrap().shown.is_none());
     }
 
     /// A person who is told of it and types something has the time again.

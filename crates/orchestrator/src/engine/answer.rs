@@ -150,6 +150,7 @@ mod tests {
             dialog: None,
             help: None,
             repeated: false,
+            title: None,
             excerpt: vec!["Run it? (y/n)".to_owned()],
             action: AskedAction::default(),
             digest: ContentDigest::of_bytes(b"Run it?"),

@@ -348,7 +348,6 @@ impl Orchestrator {
 
     /// Interrupts what the agent of a task is doing, with the keys of its adapter.
     pub async fn interrupt(&self, id: &SessionId, task: &TaskId) -> Result<(), RequestError> {
-        self.agent(id, task)?.interrupt().await;
-        Ok(())
+        Ok(self.agent(id, task)?.interrupt().await?)
     }
 }

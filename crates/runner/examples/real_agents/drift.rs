@@ -424,7 +424,7 @@ impl<'a> Lab<'a> {
             self.stage.keep("streaming", &agent.portrait(self.stage).await);
         }
         self.add("streaming", "working", said(&working), mark, how.to_owned());
-        agent.runner.interrupt().await;
+        agent.runner.interrupt().await.ok();
         let ended = self.turn(turn, |turn| !turn.open);
         let reached = agent.state_within(SILENCE_BOUND, AgentState::Idle).await;
         settle(agent).await;

@@ -178,7 +178,7 @@ async fn recover(agent: &Agent) {
         if agent.runner.verdict().state == AgentState::Idle {
             return;
         }
-        agent.runner.interrupt().await;
+        agent.runner.interrupt().await.ok();
         let mut verdict = agent.runner.watch();
         let idle = verdict.wait_for(|verdict| verdict.state == AgentState::Idle);
         tokio::time::timeout(STEP_TIMEOUT / 12, idle).await.ok();
@@ -354,7 +354,7 @@ async fn interrupt(stage: &Stage, agent: &Agent) -> Found {
     agent.state(AgentState::Working).await?;
     // Something of the answer is on the screen, so that there is an answer to interrupt.
     words(agent).await?;
-    agent.runner.interrupt().await;
+    agent.runner.interrupt().await.ok();
     let error = agent.turn_end(from).await?;
     let open = !stage.wait(|all| all.iter().skip(turns).all(|turn| !turn.open));
     if open {

@@ -6,11 +6,12 @@ use coven_model::{AgentState, AgentVerdict, ContentDigest};
 use coven_terminal::keys::paste;
 use coven_terminal::snapshot::ScreenSnapshot;
 
+use super::attention::ReaderWatch;
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
 use super::sending::{CursorLine, submit_keys};
 use super::unread::TypedInput;
-use super::{OutputReading, RunnerActor};
+use super::{OutputReading, READER_LOOK_TIME, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
     KeySequence, PendingAnswer, QuestionSight, Release, ShownQuestion,
@@ -60,6 +61,9 @@ impl RunnerActor {
 
     /// Answers a question, if exactly that is on the screen at this very moment.
     pub(super) fn answer(&mut self, answer: GivenAnswer, reply: AnswerReply) {
+        if let AgentReader::Terminal(terminal) = &mut self.reader {
+            terminal.reader_watch = ReaderWatch::default();
+        }
         self.answer_within(answer, reply, None);
     }
 
@@ -78,6 +82,7 @@ impl RunnerActor {
         if !terminal.answer.is_none() || terminal.unverified.is_some() {
             return reply.end(Err(AnswerError::Stale));
         }
+        terminal.begin_answer();
         if let Some(draft) = terminal.keyboard.line.draft().filter(|_| collects_lines)
             && answer.typed == 0
         {
@@ -117,9 +122,12 @@ impl RunnerActor {
         }
         self.delete_leftover();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let GivenAnswer { digest, action, name, .. } = answer;
+        let GivenAnswer { action, name, .. } = answer;
         match action {
-            AnswerAction::Secret(text) => self.type_secret(&text, digest, reply),
+            AnswerAction::Secret(text) => {
+                let asked = self.sight(&snapshot, true);
+                self.type_secret(&text, asked, reply);
+            }
             AnswerAction::Text(text) => {
                 let name = name.map(InputName::Answer);
                 self.type_answer(Message { name, ..Message::new(text) }, reply, now);
@@ -156,7 +164,8 @@ impl RunnerActor {
 
     /// Whether an answer to the question that counts as asked has to wait. With a patience it has
     /// waited before, and does not longer than until then.
-    fn answer_delay(&self, patience: Option<Duration>, now: Duration) -> AnswerDelay {
+    fn answer_delay(&mut self, patience: Option<Duration>, now: Duration) -> AnswerDelay {
+        let may_read = self.may_read(now);
         let AgentReader::Terminal(terminal) = &self.reader else { return AnswerDelay::None };
         let asked_at = terminal.question.as_ref().map(|asked| asked.since);
         let settled_at = asked_at.map(|asked_at| asked_at + answer::QUESTION_SETTLE_TIME);
@@ -174,6 +183,10 @@ impl RunnerActor {
             let error = AnswerError::Stopped(process);
             let (due, look) = (now + answer::STOPPED_PATIENCE, now + answer::STOPPED_LOOK_TIME);
             return until(due, look, error);
+        }
+        // What is typed while it does something else is read by what it asks next.
+        if !may_read {
+            return AnswerDelay::Until { due: now + READER_LOOK_TIME, patience };
         }
         // A person may have answered it.
         let given = terminal.keyboard.given.filter(|at| asked_at.is_some_and(|asked| *at >= asked));
@@ -284,8 +297,8 @@ impl RunnerActor {
     }
 
     /// Types a secret, and submits it when the program has had time to take it.
-    fn type_secret(&mut self, text: &str, asked: ContentDigest, reply: AnswerReply) {
-        let now = self.now();
+    fn type_secret(&mut self, text: &str, asked: QuestionSight, reply: AnswerReply) {
+        let (now, collects_lines) = (self.now(), self.collects_lines());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
         let bytes = match paste(text, modes) {
@@ -296,17 +309,16 @@ impl RunnerActor {
             }
         };
         let due = now + SECRET_SUBMIT_DELAY;
-        let settled = due + answer::QUESTION_SETTLE_TIME;
-        terminal.answer = PendingAnswer::Pressing(KeySequence::submitted(asked, settled), reply);
-        terminal.wake_at(settled);
+        let keys = submit_keys(&self.adapter.config().keys.submit);
+        let keys = KeySequence::submitting(keys, asked, due);
+        terminal.answer = PendingAnswer::Pressing(keys, reply);
+        (terminal.typed_pieces, terminal.has_open_line) = (1, collects_lines);
+        terminal.wake_at(due);
         self.redactor.add(text.to_owned());
         self.output.hide(text);
         // Whoever finds it half typed must know that it is nobody's draft.
         drop(self.pane.mark(&answers(SECRET_NAME)));
         self.write_secret(&bytes);
-        for key in submit_keys(&self.adapter.config().keys.submit) {
-            self.input.schedule(due, key.encode(modes));
-        }
     }
 
     /// Gives an answer that was held back, if it is time to and its question still stands.
@@ -327,7 +339,6 @@ impl RunnerActor {
 
     /// Goes on pressing the keys of an answer.
     pub(super) fn press_keys(&mut self, snapshot: &ScreenSnapshot, now: Duration) {
-        let collects_lines = self.collects_lines();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let modes = terminal.screen.key_modes();
         // The next key is for what the screen shows, which may not have lasted long enough to count.
@@ -340,11 +351,17 @@ impl RunnerActor {
             asked => ShownQuestion::Asked(asked.as_ref()),
         };
         let is_anew = terminal.answer.is_keys() && terminal.is_repainted;
-        let mut effects = terminal.answer.select(terminal.sniffer.menu(), now);
-        let CursorLine { row, line, .. } = CursorLine::of(snapshot);
-        let words = terminal.sniffer.asked_words();
-        let asked_row = terminal.sniffer.asked_row();
-        let sight = QuestionSight { words, asked_row, row, line, collects_lines };
+        let presses_more = terminal.answer.presses_more();
+        let may_read = !presses_more || self.may_read(now);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let mut effects = Vec::new();
+        if may_read {
+            effects = terminal.answer.select(terminal.sniffer.menu(), now);
+        } else {
+            terminal.wake_at(now + READER_LOOK_TIME);
+        }
+        let sight = self.sight(snapshot, may_read);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         effects.extend(terminal.answer.feed(snapshot.hash(), shown, &sight, now));
         let mut pressed = 0;
         for effect in effects {
@@ -373,6 +390,16 @@ impl RunnerActor {
                 }
             }
         }
+    }
+
+    /// What tells the question on the screen from the next one.
+    fn sight(&self, snapshot: &ScreenSnapshot, may_read: bool) -> QuestionSight {
+        let collects_lines = self.collects_lines();
+        let CursorLine { row, line, .. } = CursorLine::of(snapshot);
+        let AgentReader::Terminal(terminal) = &self.reader else { return QuestionSight::default() };
+        let words = terminal.sniffer.asked_words();
+        let asked_row = terminal.sniffer.asked_row();
+        QuestionSight { words, asked_row, row, line, collects_lines, may_read }
     }
 
     /// Types the text that is an answer, or the rest of one.

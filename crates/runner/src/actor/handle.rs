@@ -59,7 +59,7 @@ pub(crate) enum Request {
     Resize(GridSize),
     /// The size of the viewer that has the keyboard; none when no viewer has it.
     ViewerSize(Option<GridSize>),
-    Interrupt,
+    Interrupt(DeliveryReply),
     Answer {
         answer: GivenAnswer,
         reply: AnswerReply,

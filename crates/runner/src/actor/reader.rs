@@ -15,9 +15,12 @@ use coven_runtime::domain::PaneStream;
 use coven_terminal::screen::{GridSize, Screen, ScreenDamage};
 use coven_terminal::snapshot::ScreenSnapshot;
 
+use super::attention::ReaderWatch;
 use super::channel::ChannelReader;
 use super::handle::{AnswerReply, DeliveryReply};
+use super::interrupting::WaitingInterrupts;
 use super::keyboard::PersonKeyboard;
+use super::line_sight::LineSight;
 use super::question::ReportedQuestion;
 use super::screen::SuspendableScreen;
 use super::unread::{TypedInput, UnverifiedInput};
@@ -54,6 +57,12 @@ pub(crate) struct TerminalReader {
     pub(super) pressed_at: u64,
     /// Whether the line that asks was painted once more since then.
     pub(super) is_repainted: bool,
+    /// Whether the program was seen to read what is typed.
+    pub(super) reader_watch: ReaderWatch,
+    /// What was on the screen when the answer that is under way was begun.
+    pub(super) answered_at: Option<LineSight>,
+    /// Interrupts that wait for the agent to start.
+    pub(super) interrupts: WaitingInterrupts,
     /// Keys of an answer that may still act.
     pub(super) stray: Option<StrayKeys>,
     pub(super) inputs: TaskInputs,
@@ -62,6 +71,10 @@ pub(crate) struct TerminalReader {
     pub(super) keyboard: PersonKeyboard,
     /// How many bytes were last written together for an answer or a message.
     pub(super) typed_bytes: u32,
+    /// How many pieces of an answer were typed.
+    pub(super) typed_pieces: u32,
+    /// Whether the last of them stands in a line of the terminal that has no end yet.
+    pub(super) has_open_line: bool,
     /// What deletes a message that is not delivered.
     pub(super) erase: Vec<u8>,
     /// An answer or a message that nothing was seen of.
@@ -270,6 +283,9 @@ impl TerminalReader {
             submitted_to: None,
             pressed_at: 0,
             is_repainted: false,
+            reader_watch: ReaderWatch::default(),
+            answered_at: None,
+            interrupts: WaitingInterrupts::default(),
             stray: None,
             answer: PendingAnswer::None,
             inputs: TaskInputs::None,
@@ -277,6 +293,8 @@ impl TerminalReader {
             prompt: PromptAge::Starting,
             keyboard: PersonKeyboard::default(),
             typed_bytes: 0,
+            typed_pieces: 0,
+            has_open_line: false,
             erase: Vec::new(),
             unverified: None,
             wakes: BTreeSet::new(),
@@ -286,6 +304,18 @@ impl TerminalReader {
             retry: None,
             history,
         }
+    }
+
+    /// The agent went on from what it asked, which may still be on the screen.
+    pub(super) fn question_was_left(&mut self, now: Duration) {
+        self.sniffer.question_was_left(now);
+        self.pace.changed(now);
+    }
+
+    /// Takes note of what is on the screen when an answer begins, or goes on to wait.
+    pub(super) fn begin_answer(&mut self) {
+        self.answered_at = Some(LineSight::of(&self.screen.snapshot()));
+        (self.typed_pieces, self.has_open_line) = (0, false);
     }
 
     fn take_inputs(&mut self, inputs: Vec<String>) {
@@ -439,6 +469,7 @@ impl TerminalReader {
             Some(TypedInput::Message { source, result, .. }) => source.end(result),
             None => {}
         }
+        self.interrupts.fail(&DeliveryError::Ended);
         for (source, result) in self.deliveries.fail_all() {
             source.end(result);
         }

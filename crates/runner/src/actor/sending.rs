@@ -39,6 +39,8 @@ impl RunnerActor {
             return;
         }
         let stopped = self.pane.stopped_reader();
+        let may_read = !terminal.deliveries.answers() || self.may_read(now);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let CursorLine { row, line, prompt } = CursorLine::of(snapshot);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
@@ -62,6 +64,7 @@ impl RunnerActor {
             prompt: &prompt,
             written,
             collects_lines,
+            may_read,
             work: if self.adapter.rules().show_work() {
                 WorkSigns::Rules
             } else {
@@ -125,6 +128,7 @@ impl RunnerActor {
         source: MessageSource,
         result: Result<(), DeliveryError>,
     ) {
+        let now = self.now();
         match (source, result) {
             (MessageSource::Caller(reply), result) => reply.end(result),
             (MessageSource::Answer(reply), result) => {
@@ -132,6 +136,14 @@ impl RunnerActor {
                 // new one.
                 if result.is_err() || !self.shows_submitted() {
                     self.forget_answered();
+                }
+                if let AgentReader::Terminal(terminal) = &mut self.reader
+                    && let Err(error) = &result
+                {
+                    if error.is_left_behind() {
+                        terminal.question_was_left(now);
+                    }
+                    terminal.sniffer.answer_refused(error.was_typed());
                 }
                 reply.end(result.map_err(AnswerError::from));
             }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use coven_adapters::adapter::keys;
 use coven_adapters::hook::HookEvent;
 use coven_model::{
     AgentState, AgentVerdict, AwaitingKind, ContentDigest, StateMark, TerminalSize, Timestamp,
@@ -26,9 +25,6 @@ pub(super) const SNAP_AFTER_REST: Duration = Duration::from_secs(1);
 
 /// How long an agent that lost a part of its output has another size: long enough to be noticed.
 const REPAINT_TIME: Duration = Duration::from_millis(300);
-
-/// How long between two keys that must not become one: programs wait a moment after Escape.
-const KEY_INTERVAL: Duration = Duration::from_millis(80);
 
 /// How long a person's keys wait for a message to be submitted.
 const MAX_KEY_HOLD: Duration = Duration::from_secs(2);
@@ -79,8 +75,11 @@ impl RunnerActor {
             Request::ViewerSize(size) => {
                 self.resize_by_request(size.unwrap_or(self.task.size));
             }
-            Request::Interrupt if self.has_channel() => self.interrupt_agent(),
-            Request::Interrupt => self.interrupt(),
+            Request::Interrupt(reply) if self.has_channel() => {
+                self.interrupt_agent();
+                reply.end(Ok(()));
+            }
+            Request::Interrupt(reply) => self.interrupt_when_started(reply),
             Request::Answer { answer, reply } if self.has_channel() => {
                 self.reply_to_agent(&answer, reply);
             }
@@ -184,18 +183,6 @@ impl RunnerActor {
         matches!(self.reader, AgentReader::Channel(_))
     }
 
-    fn interrupt(&mut self) {
-        let mut due = self.now();
-        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        terminal.prompt = PromptAge::Interrupted;
-        let modes = terminal.screen.key_modes();
-        for key in keys(&self.adapter.config().keys.interrupt) {
-            self.input.schedule(due, key.encode(modes));
-            due += KEY_INTERVAL;
-        }
-        self.write_due();
-    }
-
     /// Writes what a person types. While a message stands in the prompt that is about to be
     /// submitted, it waits: it would be sent along.
     fn write_of_person(&mut self, bytes: &[u8]) {
@@ -283,6 +270,7 @@ impl RunnerActor {
             self.report();
         }
         self.release_keys();
+        self.release_interrupts();
         if is_unexplained {
             self.tell_unexplained();
         }
@@ -429,7 +417,8 @@ impl RunnerActor {
             entry.label = self.redactor.clean(&entry.label);
         }
         let repeated = sniffer.question_is_repeated();
-        Some(ScreenQuestion { kind, rule, dialog, help, repeated, excerpt, action, digest })
+        let title = sniffer.asked_title().map(|title| self.redactor.clean(title));
+        Some(ScreenQuestion { kind, rule, dialog, help, repeated, title, excerpt, action, digest })
     }
 
     /// Saves the screen where it can be found again, at rest or every few megabytes.

@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
+use coven_model::AgentState;
 use coven_runtime::domain::InputMode;
 
 use super::RunnerActor;
+use super::attention::LATE_READ_TIMEOUT;
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
 use crate::answer::{AnswerError, StrayKeys};
@@ -44,6 +46,19 @@ pub(super) struct UnverifiedInput {
     give_up: Option<Duration>,
     /// When the pane is asked again.
     ask_at: Option<Duration>,
+    /// Why it is taken back, if it was not read.
+    unread: UnreadCause,
+}
+
+/// Why something is taken back that was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum UnreadCause {
+    /// The agent took too long.
+    Late,
+    /// The agent went on without it.
+    LeftBehind,
+    /// The agent, which reads keys as they come, went on and left this much unread.
+    Rest,
 }
 
 impl TypedInput {
@@ -67,20 +82,46 @@ impl TypedInput {
         matches!(self, Self::Answer(_, Err(AnswerError::StillAsked | AnswerError::AskedAnew)))
     }
 
-    fn set_unread(&mut self) {
+    fn is_answer(&self) -> bool {
         match self {
-            Self::Answer(_, result) => *result = Err(AnswerError::NotRead),
-            Self::Message { result, .. } => *result = Err(DeliveryError::NotRead),
+            Self::Answer(..) => true,
+            Self::Message { source, .. } => matches!(source, MessageSource::Answer(_)),
+        }
+    }
+
+    /// It was taken back, after so many pieces of it were typed.
+    fn set_unread(&mut self, cause: UnreadCause, pieces: u32) {
+        match self {
+            // What was read before the last of its keys has ended the question.
+            Self::Answer(_, Ok(())) if cause == UnreadCause::Rest && pieces > 1 => {}
+            Self::Answer(_, result) => *result = Err(cause.of_answer()),
+            Self::Message { result, .. } if cause == UnreadCause::Rest && pieces > 1 => {
+                *result = Err(DeliveryError::MovedOn);
+            }
+            Self::Message { result, .. } => *result = Err(cause.of_text()),
+        }
+    }
+}
+
+impl UnreadCause {
+    fn of_text(self) -> DeliveryError {
+        match self {
+            Self::Late => DeliveryError::NotRead,
+            Self::Rest | Self::LeftBehind => DeliveryError::TakenBack,
+        }
+    }
+
+    fn of_answer(self) -> AnswerError {
+        match self {
+            Self::Late => AnswerError::NotRead,
+            Self::Rest | Self::LeftBehind => DeliveryError::TakenBack.into(),
         }
     }
 }
 
 impl UnverifiedInput {
     pub(super) fn is_answer(&self) -> bool {
-        match &self.input {
-            TypedInput::Answer(..) => true,
-            TypedInput::Message { source, .. } => matches!(source, MessageSource::Answer(_)),
-        }
+        self.input.is_answer()
     }
 
     pub(super) fn into_input(self) -> TypedInput {
@@ -109,14 +150,39 @@ impl RunnerActor {
         }
     }
 
-    /// An input is at its end. One that was seen to arrive in a terminal that collects lines must be
-    /// read too; of one that was not, what the agent has not read is thrown away.
-    pub(super) fn input_ended(&mut self, input: TypedInput) {
+    /// Whether the agent went on from where it was given an input.
+    fn is_left_behind(&mut self, input_is_answer: bool) -> bool {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return false };
+        match &terminal.answered_at {
+            Some(sight) if input_is_answer => sight.is_left(&terminal.screen.snapshot()),
+            _ => !input_is_answer && terminal.sniffer.verdict().state == AgentState::Awaiting,
+        }
+    }
+
+    /// An input is at its end. One that was seen to arrive must be read too; of one that was not,
+    /// what the agent has not read is thrown away. So is what it left behind unread.
+    pub(super) fn input_ended(&mut self, mut input: TypedInput) {
         let (now, collects_lines) = (self.now(), self.collects_lines());
+        let is_left_behind = collects_lines && self.is_left_behind(input.is_answer());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let is_seen = input.is_seen();
-        let at_least = if is_seen { NOTHING } else { terminal.typed_bytes };
-        let is_asked = (collects_lines || !is_seen)
+        let is_open = matches!(input, TypedInput::Answer(..)) && terminal.has_open_line;
+        if is_open && !is_left_behind {
+            if let TypedInput::Answer(_, result) = &mut input {
+                *result = Err(AnswerError::NotSubmitted);
+            }
+            self.write(&[DELETE_LINE]);
+            return self.end_input(input);
+        }
+        let (at_least, unread) = if is_open {
+            (0, UnreadCause::LeftBehind)
+        } else if is_seen && collects_lines {
+            let at_least = if is_left_behind { 1 } else { NOTHING };
+            (at_least, UnreadCause::LeftBehind)
+        } else {
+            (terminal.typed_bytes, if is_seen { UnreadCause::Rest } else { UnreadCause::Late })
+        };
+        let is_asked = (collects_lines || !is_seen || input.is_answer())
             && input.may_be_unread()
             && self.input.is_written()
             && self.pane.discard_unread(at_least).is_ok();
@@ -124,8 +190,10 @@ impl RunnerActor {
             return self.end_input(input);
         }
         let due = now + DISCARD_TIMEOUT;
-        let give_up = is_seen.then_some(now + READ_TIMEOUT);
-        terminal.unverified = Some(UnverifiedInput { input, due, give_up, ask_at: None });
+        let in_vain = terminal.reader_watch.was_in_vain();
+        let patience = if in_vain { LATE_READ_TIMEOUT } else { READ_TIMEOUT };
+        let give_up = (is_seen && collects_lines).then_some(now + patience);
+        terminal.unverified = Some(UnverifiedInput { input, due, give_up, ask_at: None, unread });
         terminal.wake_at(due);
         self.settle_unverified();
     }
@@ -133,16 +201,23 @@ impl RunnerActor {
     /// Ends an input once it is known whether the agent has read it.
     pub(super) fn settle_unverified(&mut self) {
         let (now, collects_lines) = (self.now(), self.collects_lines());
+        let AgentReader::Terminal(terminal) = &self.reader else { return };
+        let Some(unverified) = &terminal.unverified else { return };
+        let is_answer = unverified.is_answer();
+        let is_left_behind = unverified.ask_at.is_some() && self.is_left_behind(is_answer);
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let Some(unverified) = &mut terminal.unverified else { return };
         if let Some(at) = unverified.ask_at {
-            if now < at {
+            if now < at && !is_left_behind {
                 return;
             }
             let is_late = unverified.give_up.is_some_and(|give_up| give_up <= now);
+            let cause = if is_left_behind { UnreadCause::LeftBehind } else { UnreadCause::Late };
             (unverified.ask_at, unverified.due) = (None, now + DISCARD_TIMEOUT);
+            unverified.unread = cause;
             let due = unverified.due;
-            let asked = self.pane.discard_unread(if is_late { 1 } else { NOTHING });
+            let is_over = is_late || is_left_behind;
+            let asked = self.pane.discard_unread(if is_over { 1 } else { NOTHING });
             terminal.wake_at(if asked.is_ok() { due } else { now });
         }
         let Some(unverified) = &mut terminal.unverified else { return };
@@ -151,15 +226,19 @@ impl RunnerActor {
             return;
         }
         let is_unread = result.is_some_and(|result| result.unread > 0 && !result.discarded);
-        if unverified.give_up.is_some_and(|give_up| now < give_up) && is_unread {
+        // One that was only looked at is looked at once more, and taken back when it is late.
+        let has_time = |give_up: Duration| now < give_up + DISCARD_TIMEOUT;
+        if unverified.give_up.is_some_and(has_time) && is_unread {
             unverified.ask_at = Some(now + READ_INTERVAL);
             terminal.wake_at(now + READ_INTERVAL);
             return;
         }
-        let Some(UnverifiedInput { mut input, .. }) = terminal.unverified.take() else { return };
+        let Some(UnverifiedInput { mut input, unread, .. }) = terminal.unverified.take() else {
+            return;
+        };
         if result.is_some_and(|result| result.discarded) {
             terminal.erase.clear();
-            input.set_unread();
+            input.set_unread(unread, terminal.typed_pieces);
         } else if result.is_some_and(|result| result.unread == 0)
             && collects_lines
             && input.is_still_asked()
@@ -184,10 +263,16 @@ impl RunnerActor {
             TypedInput::Answer(reply, result) => {
                 let now = self.now();
                 if let AgentReader::Terminal(terminal) = &mut self.reader
-                    && result.as_ref().is_err_and(AnswerError::was_pressed)
+                    && let Err(error) = &result
                 {
-                    let asked = terminal.sniffer.asked_words();
-                    terminal.stray = Some(StrayKeys::new(asked, terminal.pressed_at, now));
+                    if error.was_pressed() {
+                        let asked = terminal.sniffer.asked_words();
+                        terminal.stray = Some(StrayKeys::new(asked, terminal.pressed_at, now));
+                    }
+                    if matches!(error, AnswerError::Text(error) if error.is_left_behind()) {
+                        terminal.question_was_left(now);
+                    }
+                    terminal.sniffer.answer_refused(error.was_pressed());
                 }
                 self.forget_answered();
                 reply.end(result);

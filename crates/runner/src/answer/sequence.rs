@@ -6,6 +6,7 @@ use coven_model::ContentDigest;
 use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
 use super::{AnswerError, KEY_TIMEOUT, QUESTION_HIDDEN_TIME, ShownQuestion, TAKEN_TIMEOUT};
+use crate::actor::READER_LOOK_TIME;
 use crate::delivery::counts_down;
 
 /// How long what a key did must have been on the screen before the next one is pressed. Programs that
@@ -25,6 +26,8 @@ pub(crate) struct QuestionSight {
     pub(crate) line: String,
     /// Whether the terminal is known to collect lines.
     pub(crate) collects_lines: bool,
+    /// Whether the program may read now what is typed.
+    pub(crate) may_read: bool,
 }
 
 impl QuestionSight {
@@ -62,6 +65,8 @@ pub(crate) struct KeySequence {
     gone: Option<Duration>,
     /// What was asked when the last of all was pressed.
     asked: Option<ContentDigest>,
+    /// When the first key is pressed, behind something that was typed at the question.
+    due: Option<Duration>,
     /// What is typed when the last key has changed the screen.
     text: Option<String>,
     /// Its name on the tape.
@@ -109,6 +114,11 @@ impl KeySequence {
         Self { pressed: Some((0, at)), asked: Some(asked), ..Self::default() }
     }
 
+    /// Keys that submit what was typed at a question, which is this, at a time.
+    pub(crate) fn submitting(keys: Vec<KeyPress>, asked: QuestionSight, at: Duration) -> Self {
+        Self { keys: vec![keys], first: Some(asked), due: Some(at), ..Self::default() }
+    }
+
     /// How many pieces there are.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
@@ -137,13 +147,21 @@ impl KeySequence {
         if keys.is_none() && self.text.is_none() {
             return self.is_taken(asked, now);
         }
-        if let Some(step) = self.behind_key(screen, sight, now) {
+        let behind = match self.due {
+            Some(due) => self.behind_text(due, sight, now),
+            None => self.behind_key(screen, sight, now),
+        };
+        if let Some(step) = behind {
             return step;
+        }
+        if (self.pressed.is_some() || self.due.is_some()) && !sight.may_read {
+            return KeyStep::Wait(now + READER_LOOK_TIME);
         }
         let Some(keys) = keys else {
             return self.text.take().map_or(KeyStep::Done, KeyStep::Type);
         };
         self.next += 1;
+        self.due = None;
         self.first.get_or_insert_with(|| sight.clone());
         (self.pressed, self.changed) = (Some((screen, now)), None);
         self.asked = match asked {
@@ -175,6 +193,25 @@ impl KeySequence {
         }
         let due = *self.gone.get_or_insert(now) + QUESTION_HIDDEN_TIME;
         Some(if now < due { KeyStep::Wait(due) } else { self.moved_on(sight) })
+    }
+
+    /// What to do before the key that submits what was typed.
+    fn behind_text(
+        &mut self,
+        due: Duration,
+        sight: &QuestionSight,
+        now: Duration,
+    ) -> Option<KeyStep> {
+        if now < due {
+            return Some(KeyStep::Wait(due));
+        }
+        if self.first.as_ref().is_none_or(|first| first.is_same(sight)) {
+            self.gone = None;
+            return None;
+        }
+        let due = *self.gone.get_or_insert(now) + QUESTION_HIDDEN_TIME;
+        let moved_on = AnswerError::MovedOn { number: 1, of: 2 };
+        Some(if now < due { KeyStep::Wait(due) } else { KeyStep::Failed(moved_on) })
     }
 
     /// Whether what was asked first still waits for the next key. The same words without what was

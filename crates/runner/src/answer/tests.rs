@@ -18,7 +18,11 @@ fn digest(text: &str) -> ContentDigest {
 
 /// The question as it is before and after its first key, as far as that is to be seen.
 fn sight() -> QuestionSight {
-    QuestionSight { words: Some(vec!["asked".to_owned()]), ..QuestionSight::default() }
+    QuestionSight {
+        words: Some(vec!["asked".to_owned()]),
+        may_read: true,
+        ..QuestionSight::default()
+    }
 }
 
 fn pressing(names: &[&str]) -> PendingAnswer<&'static str> {
@@ -148,6 +152,7 @@ fn a_key_is_pressed_only_while_the_question_of_the_first_one_is_asked() {
         row,
         line: line.to_owned(),
         collects_lines: false,
+        may_read: true,
     };
     let lines = |sight: QuestionSight| QuestionSight { collects_lines: true, ..sight };
     let asked = sight(&["Run", "A?"], 3, "RunA?");

@@ -142,6 +142,12 @@ pub enum DeliveryError {
     /// The agent has not read what was typed, and it was thrown away.
     #[error("the agent does not read its keys, it may be stopped; what was typed was taken back")]
     NotRead,
+    /// The agent has gone on without reading what was typed, and it was thrown away.
+    #[error(
+        "the agent went on without reading what was typed, which was taken back; nothing of it \
+         arrived"
+    )]
+    TakenBack,
     /// What was asked has gone while the answer was typed. It was deleted again.
     #[error(
         "the agent asks something else now; what was typed was deleted, and nothing was submitted"
@@ -153,6 +159,12 @@ pub enum DeliveryError {
          was not submitted, look at what it shows"
     )]
     MovedOn,
+    /// The agent is starting and would be ended by an interrupt.
+    #[error(
+        "the agent is still starting, and an interrupt would end it now; nothing was pressed \
+         (`coven stop` ends it)"
+    )]
+    Starting,
     /// The text cannot be typed.
     #[error("the message cannot be typed: {0}")]
     Untypable(String),
@@ -168,6 +180,11 @@ impl DeliveryError {
     /// Whether the message could be typed at all, seen or unseen.
     pub fn is_typable(&self) -> bool {
         !matches!(self, Self::Untypable(_) | Self::Empty)
+    }
+
+    /// Whether the agent went on to something else.
+    pub(crate) fn is_left_behind(&self) -> bool {
+        matches!(self, Self::TakenBack | Self::QuestionChanged)
     }
 
     /// Whether something of the message was typed.

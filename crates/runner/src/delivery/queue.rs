@@ -43,6 +43,8 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) asked: Option<&'a ContentDigest>,
     /// Whether the terminal is known to collect lines.
     pub(crate) collects_lines: bool,
+    /// Whether the program may read now what is typed.
+    pub(crate) may_read: bool,
     pub(crate) work: WorkSigns,
     /// The process that should read what is typed, if it is stopped.
     pub(crate) stopped: Option<i32>,
@@ -164,6 +166,11 @@ impl<S> DeliveryQueue<S> {
         self.waiting.front().map(|(_, source)| source)
     }
 
+    /// Whether the message under way answers a question.
+    pub(crate) fn answers(&self) -> bool {
+        self.waiting.front().is_some_and(|(delivery, _)| delivery.answers)
+    }
+
     /// Whether a message stands in the prompt that is about to be submitted.
     pub(crate) fn is_typing(&self) -> bool {
         self.waiting.front().is_some_and(|(delivery, _)| delivery.is_about_to_be_submitted())
@@ -225,6 +232,7 @@ impl<S> DeliveryQueue<S> {
                 written: agent.written,
                 asked: agent.asked,
                 collects_lines: agent.collects_lines,
+                may_read: agent.may_read,
             };
             let before = delivery.stage();
             let step = delivery.step(&view, now);
@@ -382,6 +390,7 @@ mod tests {
             written,
             asked,
             collects_lines: false,
+            may_read: true,
             work: WorkSigns::Rules,
             stopped: None,
             modes,

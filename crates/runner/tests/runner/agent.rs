@@ -215,7 +215,7 @@ async fn an_interrupt_ends_the_turn_and_not_the_agent() {
     let runner = start(&home, AgentTask::interactive("interrupt", Some("think 600; say never")));
     let mut events = runner.subscribe();
     state(&runner, AgentState::Working).await;
-    runner.interrupt().await;
+    runner.interrupt().await.unwrap();
     wait(&mut events, "the end of the turn", |event| match event {
         RunnerEvent::TurnEnded { .. } => Some(()),
         _ => None,

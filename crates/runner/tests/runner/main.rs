@@ -8,6 +8,7 @@ mod headless;
 mod held;
 mod keys;
 mod late;
+mod left_behind;
 mod lines;
 mod manners;
 mod menus;

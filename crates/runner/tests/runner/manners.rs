@@ -93,7 +93,7 @@ async fn a_message_that_came_back_by_an_interrupt_is_not_sent_again() {
     for message in ["the first one", "another"] {
         let sent = runner.send(Message::new(message)).await;
         assert_eq!(sent, Ok(()), "{:?}", runner.verdict());
-        runner.interrupt().await;
+        runner.interrupt().await.unwrap();
         wait(&mut events, "the end of the turn", |event| {
             matches!(event, RunnerEvent::TurnEnded { .. }).then_some(())
         })

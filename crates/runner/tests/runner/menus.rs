@@ -29,6 +29,7 @@ menu() {
   at=0; paint
   while :; do
     key=$(hex 1); [ $key = 1b ] && key=$(hex 2)
+    key_read $key
     case $key in
       5b41) [ $at -gt 0 ] && at=$((at - 1)); paint ;;
       5b42) [ $at -lt 2 ] && at=$((at + 1)); paint ;;
@@ -36,6 +37,7 @@ menu() {
     esac
   done
 }
+key_read() { :; }
 entries=(No Yes Cancel)
 title() { echo 'Deploy to staging?'; }
 enter() { echo "chose ${entries[$at]}" >> chosen; }
@@ -69,11 +71,32 @@ async fn enter_is_not_pressed_in_a_menu_whose_question_changed_on_the_way() {
     assert!(error.to_string().contains("the question above the menu changed"), "{error}");
     assert!(error.was_pressed());
     assert_eq!(chosen(&home), "");
-    // Everything is as it was, and can be answered.
+    // What is asked now is another question, for which no key was pressed.
+    let mut again = question(&mut events).await;
+    while !again.excerpt.join("\n").contains("PRODUCTION") {
+        again = question(&mut events).await;
+    }
+    assert!(again.excerpt.join("\n").contains("❯ Yes"), "{again:?}");
+    runner.answer(again.digest, entry("2")).await.unwrap();
+    assert_eq!(chosen(&home), "chose Yes\n");
+    runner.stop().await.unwrap();
+}
+
+/// The mark is brought back only in the menu that it was moved in.
+#[tokio::test]
+async fn no_key_is_pressed_in_a_menu_that_replaced_the_one_that_was_asked() {
+    let home = Home::new();
+    // The first arrow brings up another menu, in which every key is noted.
+    let script = "moved() { title() { echo 'Delete which?'; }; entries=(Alpha Beta Gamma); }; \
+        key_read() { [ $1 = 5b42 ] && [ -z \"$other\" ] && other=1 && moved && return; \
+        [ -n \"$other\" ] && echo $1 >> keys; }; menu; finish";
+    let (runner, mut events) = start(&home, &home.local(), script);
+    let asked = question(&mut events).await;
+    let error = runner.answer(asked.digest, entry("3")).await.unwrap_err();
+    assert!(error.was_pressed(), "{error}");
     let again = question(&mut events).await;
-    assert_eq!(again.excerpt, asked.excerpt);
-    runner.answer(again.digest, entry("1")).await.unwrap();
-    assert_eq!(chosen(&home), "chose No\n");
+    assert!(again.excerpt.join("\n").contains("Delete which?"), "{again:?}");
+    assert!(!home.path().join("keys").exists(), "a key went into the other menu");
     runner.stop().await.unwrap();
 }
 

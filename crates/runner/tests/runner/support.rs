@@ -136,3 +136,13 @@ pub(crate) async fn state(runner: &AgentRunner, state: AgentState) {
     let waited = tokio::time::timeout(DEADLINE, verdict.wait_for(|now| now.state == state)).await;
     assert!(matches!(waited, Ok(Ok(_))), "never {state}: {:?}", runner.verdict());
 }
+
+/// Waits until something is so.
+pub(crate) async fn until(is_so: impl Fn() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, wait).await.unwrap();
+}

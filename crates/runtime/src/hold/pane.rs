@@ -18,7 +18,9 @@ use super::protocol::{
     INPUT_STATE_VERSION, MAX_BODY, OPEN_VERSION, SECRET_INPUT_VERSION, ToClient, ToHolder, VERSION,
 };
 use super::secret::HolderSecret;
-use crate::domain::{DiscardResult, ExitStatus, InputMode, Pane, ReadOutcome, StopMode};
+use crate::domain::{
+    DiscardResult, ExitStatus, InputMode, Pane, ReadOutcome, ReaderActivity, StopMode,
+};
 use crate::machine;
 use crate::processes;
 use crate::readiness::{Interest, Selector};
@@ -74,6 +76,14 @@ pub struct HolderPane {
 }
 
 impl HolderPane {
+    /// The first process of the job, once its record has it.
+    fn leader(&self) -> Option<i32> {
+        self.leader.get().copied().or_else(|| {
+            let leader = self.folder.spawn_record().ok().flatten()?.process?.pid;
+            Some(*self.leader.get_or_init(|| leader))
+        })
+    }
+
     /// Connects to the holder of a folder. Output comes from `offset` on. A holder that has
     /// recorded the end may be gone already; then it comes from the tape.
     pub(super) fn connect(folder: &HolderFolder, offset: u64, job: String) -> io::Result<Self> {
@@ -441,11 +451,11 @@ impl Pane for HolderPane {
     }
 
     fn stopped_reader(&self) -> Option<i32> {
-        let leader = self.leader.get().copied().or_else(|| {
-            let leader = self.folder.spawn_record().ok().flatten()?.process?.pid;
-            Some(*self.leader.get_or_init(|| leader))
-        });
-        processes::stopped_reader(leader?)
+        processes::stopped_reader(self.leader()?)
+    }
+
+    fn reader_activity(&self) -> Option<ReaderActivity> {
+        processes::reader_activity(self.leader()?)
     }
 
     fn output_is_closed(&self) -> bool {

@@ -15,7 +15,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::{Limitation, ProcessInfo, SocketPeer, TerminalLimits, unsupported};
+use super::{Limitation, ProcessInfo, SocketPeer, TerminalLimits, ThreadActivity, unsupported};
 use crate::domain::{Sandbox, SpawnError};
 use crate::system::darwin;
 
@@ -55,9 +55,14 @@ pub(super) fn process(pid: i32) -> Option<ProcessInfo> {
         start: info.pbi_start_tvsec * 1_000_000 + info.pbi_start_tvusec,
         zombie: info.pbi_status == libc::SZOMB,
         stopped: info.pbi_status == libc::SSTOP,
+        group: i32::try_from(info.pbi_pgid).ok()?,
         foreground: i32::try_from(info.e_tpgid).ok().filter(|group| *group > 0),
         name: name.unwrap_or_else(|| text(&info.pbi_comm)),
     })
+}
+
+pub(super) fn thread_activity(_: i32) -> Option<Vec<ThreadActivity>> {
+    None
 }
 
 pub(super) fn process_ids() -> io::Result<Vec<i32>> {

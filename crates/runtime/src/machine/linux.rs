@@ -19,7 +19,7 @@ use rustix::process::{
 };
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use super::{Limitation, ProcessInfo, SocketPeer, TerminalLimits};
+use super::{Limitation, ProcessInfo, SocketPeer, TerminalLimits, ThreadActivity};
 use crate::system;
 
 pub(crate) use landlock::Confinement;
@@ -40,11 +40,54 @@ pub(super) fn process(pid: i32) -> Option<ProcessInfo> {
         zombie: matches!(*fields.first()?, "Z" | "X"),
         stopped: matches!(*fields.first()?, "T" | "t"),
         foreground: fields.get(5)?.parse().ok().filter(|group| *group > 0),
+        group: fields.get(2)?.parse().ok()?,
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         start: fields.get(19)?.parse().ok()?,
         name,
     })
+}
+
+/// Functions of the kernel in which a thread waits for something that is not typed: time, another
+/// process or thread, a pipe.
+const WAITS_ELSEWHERE: &[&str] = &[
+    "hrtimer_nanosleep",
+    "do_nanosleep",
+    "common_nsleep",
+    "do_wait",
+    "kernel_waitid",
+    "do_sigtimedwait",
+    "sigsuspend",
+    "do_pause",
+    "__do_sys_pause",
+    "futex_",
+    "pipe_read",
+    "anon_pipe_read",
+    "pipe_wait_readable",
+];
+
+pub(super) fn thread_activity(pid: i32) -> Option<Vec<ThreadActivity>> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let one = |thread: io::Result<fs::DirEntry>| {
+        let folder = thread.ok()?.path();
+        let status = fs::read_to_string(folder.join("status")).ok()?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.trim_start_matches(':').trim())
+        };
+        let switches = |name: &str| field(name).and_then(|count| count.parse::<u64>().ok());
+        let waits_elsewhere = match field("State")?.chars().next()? {
+            'R' | 'D' | 'Z' | 'X' => true,
+            _ => {
+                let place = fs::read_to_string(folder.join("wchan")).ok()?;
+                WAITS_ELSEWHERE.iter().any(|name| place.starts_with(name))
+            }
+        };
+        let runs = switches("voluntary_ctxt_switches")? + switches("nonvoluntary_ctxt_switches")?;
+        Some(ThreadActivity { waits_elsewhere, runs })
+    };
+    // A thread that ends meanwhile does not read any more.
+    Some(threads.filter_map(one).collect())
 }
 
 pub(super) fn process_ids() -> io::Result<Vec<i32>> {

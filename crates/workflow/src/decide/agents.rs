@@ -9,7 +9,7 @@ use coven_model::{
 };
 
 use super::DecisionDraft;
-use super::question::{command_line, question_line};
+use super::question::{above_entries, command_line, question_line, shortened};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
@@ -137,7 +137,10 @@ impl DecisionDraft {
         let asked = match &command {
             // Its last line says nothing of the others.
             Some(command) if command.trim().contains('\n') => command_line(command),
-            _ => question_line(&question.excerpt),
+            _ => match &question.title {
+                Some(title) => shortened(title),
+                None => question_line(above_entries(&question.excerpt, &entries)),
+            },
         };
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),

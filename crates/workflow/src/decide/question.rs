@@ -1,6 +1,8 @@
 //! What an agent asks, in one line: for lists, messages and notifications, where the excerpt of the
 //! screen does not fit.
 
+use coven_model::MenuEntry;
+
 /// How many characters of a question are quoted.
 const MAX_QUESTION_CHARS: usize = 120;
 
@@ -11,7 +13,12 @@ const QUESTION_LINES: usize = 3;
 /// The line of an excerpt that asks, with what it asks about; empty if there is no text in it.
 pub(crate) fn question_line(excerpt: &str) -> String {
     let lines: Vec<&str> = excerpt.lines().map(without_frame).collect();
-    let options = lines.iter().position(|line| is_option(line));
+    // The last line with such a mark is a prompt.
+    let last = lines.iter().rposition(|line| !line.is_empty());
+    let options = lines
+        .iter()
+        .position(|line| is_option(line))
+        .filter(|&at| Some(at) != last || !lines[at].starts_with(['❯', '›']));
     let before: Vec<&str> = lines[..options.unwrap_or(lines.len())]
         .iter()
         .copied()
@@ -21,21 +28,38 @@ pub(crate) fn question_line(excerpt: &str) -> String {
     let near = &before[before.len().saturating_sub(count)..];
     // "Run this command?" above the command: what is above the question does not belong to it.
     let above = near.iter().rev().skip(1).position(|line| line.ends_with('?'));
-    let text = near[above.map_or(0, |above| near.len() - 2 - above)..].join(" ");
+    shortened(&near[above.map_or(0, |above| near.len() - 2 - above)..].join(" "))
+}
+
+/// The part of an excerpt above the entries that it offers, where no mark or number shows them.
+pub(crate) fn above_entries<'a>(excerpt: &'a str, entries: &[MenuEntry]) -> &'a str {
+    let [first, second, ..] = entries else { return excerpt };
+    let lines: Vec<&str> = excerpt.lines().collect();
+    if lines.iter().any(|line| is_option(without_frame(line))) {
+        return excerpt;
+    }
+    let begins = |label: &str| lines.iter().position(|line| line.contains(label));
+    match (begins(&first.label), begins(&second.label)) {
+        (Some(begin), Some(next)) if begin <= next && begin > 0 => {
+            let above: usize = lines[..begin].iter().map(|line| line.len() + 1).sum();
+            &excerpt[..above.min(excerpt.len())]
+        }
+        _ => excerpt,
+    }
+}
+
+/// A question as long as a list has room for.
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_QUESTION_CHARS) {
         Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => text,
+        None => text.to_owned(),
     }
 }
 
 /// A command of several lines as one.
 pub(crate) fn command_line(command: &str) -> String {
     let lines: Vec<&str> = command.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let text = lines.join(" ⏎ ");
-    match text.char_indices().nth(MAX_QUESTION_CHARS) {
-        Some((end, _)) => format!("{}…", text[..end].trim_end()),
-        None => text,
-    }
+    shortened(&lines.join(" ⏎ "))
 }
 
 /// A line without the box around a dialog.
@@ -71,6 +95,16 @@ mod tests {
         );
         assert_eq!(question_line("─────\n\n"), "");
         assert_eq!(question_line("Version 1.2 is out?"), "Version 1.2 is out?");
+        assert_eq!(question_line("12:00:01\n❯ Name of it: \n"), "❯ Name of it:");
+    }
+
+    #[test]
+    fn entries_without_marks_are_not_what_is_asked() {
+        let entries = ["Red", "Blue"].map(|label| MenuEntry::new(label, label));
+        let above = |excerpt| question_line(above_entries(excerpt, &entries));
+        assert_eq!(above("Which colour?\n   Red\n   Blue\n enter to select"), "Which colour?");
+        assert_eq!(above("Red\nBlue"), "Blue", "nothing stands above");
+        assert_eq!(above("Run it?\n❯ Red\n  Blue"), "Run it?");
     }
 
     #[test]

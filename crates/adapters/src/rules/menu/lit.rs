@@ -49,16 +49,16 @@ impl Light {
 /// The lowest menu in these lines of which one entry is lit.
 pub(super) fn menu(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     lines.clone().rev().filter(|&line| view.is_styled(line)).find_map(|line| {
-        let row = EntryRow::read(line, view.line(line))?;
+        let row = EntryRow::read_lit(line, view.line(line))?;
         label_light(view, &row).filter(|light| light.is_on())?;
-        let mut rows = group(view, lines.clone(), &row);
+        let mut rows = group(view, lines.clone(), &row, EntryRow::read_lit);
         leave_out_heading(view, &mut rows, line);
         let selected = self::row(view, &rows).filter(|&selected| rows[selected].line == line)?;
         let (first, last) = (rows.first()?.line, rows.last()?.line);
         let is_menu = !is_table(view, &rows, selected)
             && !is_changed_line(view, &rows, selected)
             && !is_status_line(view, &row, line == last)
-            && is_offered(view, &row, first..last + 1);
+            && (is_only_marked(&rows, selected) || is_offered(view, &row, first..last + 1));
         is_menu.then(|| ScreenMenu {
             entries: entries(&rows),
             selected,
@@ -139,6 +139,12 @@ fn is_status_line(view: &LineView<'_>, row: &EntryRow<'_>, is_last: bool) -> boo
             .cursor_line()
             .is_some_and(|(line, column)| line == row.line && column >= view.line(line).width());
     has_cursor || view.is_lit_over_whole_width(row.line)
+}
+
+/// Whether the entry that is lit is the only one with a mark.
+fn is_only_marked(rows: &[EntryRow<'_>], selected: usize) -> bool {
+    let marked = |at: &usize| rows[*at].has_lit_mark;
+    (0..rows.len()).filter(marked).eq([selected])
 }
 
 /// Whether something beside the light says that these rows can be chosen from.

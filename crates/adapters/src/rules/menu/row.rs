@@ -8,6 +8,10 @@ use unicode_width::UnicodeWidthStr as _;
 /// What programs put before the entry that Enter takes.
 pub(super) const CURSOR_MARKS: [char; 9] = ['❯', '›', '▶', '▸', '►', '➤', '→', '»', '>'];
 
+/// What programs also put before the entry that Enter takes, and before much else: such a mark counts
+/// only before an entry that is lit.
+const LIT_MARKS: [&str; 2] = ["*", "=>"];
+
 /// What programs put before the entry that is chosen. Where nothing else marks an entry, Enter takes
 /// that one.
 const CHOSEN_MARKS: [&str; 10] = ["●", "◉", "⦿", "(•)", "(●)", "(◉)", "(*)", "(x)", "(X)", "(o)"];
@@ -43,6 +47,8 @@ pub(super) struct EntryRow<'a> {
     pub(super) line: usize,
     /// The mark of the entry that Enter takes.
     pub(super) cursor: Option<char>,
+    /// It has a mark that counts where it is lit.
+    pub(super) has_lit_mark: bool,
     pub(super) choice: Option<ChoiceMark>,
     pub(super) number: Option<u32>,
     /// The column at which the number or the label begins.
@@ -54,7 +60,20 @@ pub(super) struct EntryRow<'a> {
 
 impl<'a> EntryRow<'a> {
     pub(super) fn read(line: usize, text: &'a str) -> Option<Self> {
-        let mut rest = text.trim_start_matches(is_edge);
+        Self::read_behind(line, text, text)
+    }
+
+    /// The same in rows of which one is lit.
+    pub(super) fn read_lit(line: usize, text: &'a str) -> Option<Self> {
+        let inner = text.trim_start_matches(is_edge);
+        let behind = LIT_MARKS.iter().find_map(|mark| behind_mark(inner.strip_prefix(mark)?));
+        let row = Self::read_behind(line, text, behind.unwrap_or(text))?;
+        Some(Self { has_lit_mark: behind.is_some() || row.cursor.is_some(), ..row })
+    }
+
+    /// Reads a row from the rest of its text on.
+    fn read_behind(line: usize, text: &'a str, rest: &'a str) -> Option<Self> {
+        let mut rest = rest.trim_start_matches(is_edge);
         let cursor = rest.chars().next().filter(|first| CURSOR_MARKS.contains(first));
         if let Some(mark) = cursor {
             rest = behind_mark(&rest[mark.len_utf8()..])?;
@@ -79,7 +98,17 @@ impl<'a> EntryRow<'a> {
         let has_words = label.contains(char::is_alphanumeric);
         let choice = choice.map(|(choice, _)| choice);
         let columns = begin..begin + label.width();
-        has_words.then_some(Self { line, cursor, choice, number, column, label, columns })
+        let has_lit_mark = false;
+        has_words.then_some(Self {
+            line,
+            cursor,
+            has_lit_mark,
+            choice,
+            number,
+            column,
+            label,
+            columns,
+        })
     }
 
     /// Whether a mark says that this entry is selected.

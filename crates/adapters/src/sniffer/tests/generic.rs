@@ -263,6 +263,65 @@ fn a_menu_whose_selected_entry_is_only_lit_is_read_wherever_the_light_is() {
     assert_eq!(menu(&shown(NOTHING_KNOWN, two)), Some((vec!["Yes", "No"], 0)));
 }
 
+/// As curses programs paint their menus: the cursor stays behind, and nothing names the keys.
+///
+/// Spec: AD.2.1
+#[test]
+fn a_menu_whose_selected_entry_is_lit_and_has_a_mark_is_read() {
+    for mark in [">", "*", "=>"] {
+        for (on, is_whole) in [("\x1b[7m", true), ("\x1b[7m", false), ("\x1b[44m", true)] {
+            for selected in 0..3 {
+                let blank = " ".repeat(mark.len());
+                let row = |(index, entry): (usize, &str)| match (index == selected, is_whole) {
+                    (true, true) => format!("{on}{mark} {entry}\x1b[0m\n"),
+                    (true, false) => format!("{mark} {on}{entry}\x1b[0m\n"),
+                    _ => format!("{blank} {entry}\n"),
+                };
+                let entries = ["Red", "Green", "Blue"];
+                let rows: String = entries.into_iter().enumerate().map(row).collect();
+                let screen = format!("Colours\n\n{rows}\nversion 2\n");
+                let sniffer = shown(NOTHING_KNOWN, &screen);
+                assert_eq!(menu(&sniffer), Some((entries.to_vec(), selected)), "{screen}");
+                assert_eq!(sniffer.asked_title(), Some("Colours"));
+            }
+        }
+    }
+    // A mark that all have says nothing, and one that is not lit is an item of a list.
+    for screen in ["List\n* one\n* two\n* three\n", "On branch\n  main\n* work\n  test\n"] {
+        assert_eq!(menu(&shown(NOTHING_KNOWN, screen)), None, "{screen}");
+    }
+}
+
+/// What people read in a list is what the program asks.
+///
+/// Spec: AD.2.1
+#[test]
+fn the_title_of_a_question_is_its_own_line() {
+    for (screen, title) in [
+        ("Which colour?\n\n❯ Red\n  Green\n  Blue\n", "Which colour?"),
+        ("Which colour?\n  ↑/↓ to move, enter to select\n❯ Red\n  Green\n", "Which colour?"),
+        ("Which colour? (use arrow keys)\n❯ Red\n  Green\n", "Which colour? (use arrow keys)"),
+        ("? Which colour?\n  some words about it\n❯ Red\n  Green\n", "Which colour?"),
+        (
+            "Which colour?\n❯ 1. Red\n  2. Green\n\n enter to confirm, esc to cancel",
+            "Which colour?",
+        ),
+        (
+            "┌────────────────────┐\n│ Delete the volume? │\n│                    │\n\
+          │  [\x1b[7m Yes \x1b[0m]   [ No ]  │\n└────────────────────┘",
+            "Delete the volume?",
+        ),
+        ("Delete it? [\x1b[7m Yes \x1b[0m] [ No ]", "Delete it?"),
+        ("12:00:01\nGo on? (y/n) ", "Go on? (y/n)"),
+        ("12:00:01\n❯ Go on? (y/n) ", "Go on? (y/n)"),
+        ("Delete everything?\n12:00:01\n\nReally go on? (y/n) ", "Really go on? (y/n)"),
+        ("Delete everything?\n[y/N] ", "Delete everything? [y/N]"),
+    ] {
+        let sniffer = shown(NOTHING_KNOWN, screen);
+        assert_eq!(sniffer.asked_title(), Some(title), "{screen} {:?}", sniffer.verdict());
+    }
+}
+
 #[test]
 fn an_answer_is_bound_to_the_entry_that_is_lit() {
     let digest = |selected: usize| {

@@ -143,6 +143,7 @@ impl RunningJob {
                     kind: question.kind,
                     rule: question.rule,
                     help: question.help,
+                    title: question.title,
                     excerpt: question.excerpt.join("\n"),
                     action: question.action,
                     digest: question.digest,
