@@ -48,7 +48,9 @@ fn written(told: &TestRun) -> Vec<(String, u32, Option<TreeId>, Vec<String>)> {
 fn an_agent_is_told_the_shape_and_its_answer_is_kept_as_comments() {
     let mut step = reviewing(agent_step("check", "look at it")).output("said").retries(2, 0);
     step.isolation = Some(Isolation::Run);
-    let mut told = TestRun::begin(plan(vec![step, script_step("after", "true")]), no_input());
+    let mut after = script_step("after", "true");
+    after.isolation = Some(Isolation::Run);
+    let mut told = TestRun::begin(plan(vec![step, after]), no_input());
     told.tell(tree_ready(TreeId::Run));
     let prompt = told.prompt("check", 1).to_owned();
     assert!(prompt.starts_with("look at it\n\n") && prompt.ends_with(comments::request()));
@@ -83,7 +85,7 @@ fn the_last_round_of_a_loop_and_each_item_and_task_have_comments() {
     );
     told.succeed("turns.r1", 1, &answer("first"));
     assert!(!told.prompt("turns.r1.arbiter", 1).contains(comments::request()));
-    told.succeed("turns.r1.arbiter", 1, "{\"verdict\": \"continue\", \"reason\": \"more\"}");
+    told.succeed("turns.r1.arbiter", 1, "{\"verdict\": \"actionable\", \"reason\": \"more\"}");
     told.succeed("turns.r2", 1, &answer("second"));
     told.succeed("turns.r2.arbiter", 1, "{\"verdict\": \"done\", \"reason\": \"fine\"}");
     told.succeed("items.0", 1, &answer("of a"));
