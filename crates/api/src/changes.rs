@@ -307,7 +307,8 @@ pub struct ReviewAnswer {
 pub struct AgentCommentsQuery {
     /// Those of this step or task alone, wherever it worked. Without it those of all tasks that
     /// worked where this one does; of a tree that was landed on the tree of the run also those that
-    /// were written there about its files.
+    /// were written there. From another tree only what is about files that this one changed is
+    /// given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }

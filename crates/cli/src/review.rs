@@ -72,7 +72,7 @@ async fn send(arguments: SendArguments) -> Result {
         let query = AgentCommentsQuery { from: Some(step.clone()) };
         let written = client.agent_comments(id, &tree, &query).await?;
         if written.comments.is_empty() && written.summaries.is_empty() {
-            let message = format!("{step} of {name} has not commented on anything");
+            let message = format!("{step} of {name} has no comments on what {tree} changed");
             return Err(CommandFailure::failed(message).hint(format!("coven show {name}")));
         }
         said.extend(agent_comments::summaries(&written));

@@ -468,7 +468,7 @@ pub enum TreeRequestError {
     #[error("the task {0} works in no tree of its own")]
     NotInTree(TaskId),
     /// Neither a step nor a task of this name answers with comments.
-    #[error("no step or task `{0}` of it answers with comments (`expect: comments`)")]
+    #[error("no step or task `{0}` answers with comments (`expect: comments`)")]
     NoReviewer(String),
     /// The tree has no such checkpoint.
     #[error("the tree of {tree} has no checkpoint {number}")]

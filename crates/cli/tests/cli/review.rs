@@ -130,6 +130,12 @@ fn what_an_agent_said_about_lines_is_listed_and_sent_to_the_one_whose_work_it_is
     // A patch is for git alone.
     assert!(!home.coven(&["diff", &full]).ok().out.contains("why second?"));
 
+    // The work in the tree of the run is that of the one who wrote, not of the one who looked.
+    let whose = ["review", "send", &name, "--summary", "write more.txt y", "--json"];
+    let whose = home.coven(&whose).ok().json();
+    home.coven(&["wait", whose["run"].as_str().unwrap(), "--timeout", "60s"]).ok();
+    let asked = home.coven(&["show", whose["run"].as_str().unwrap(), "--json"]).ok().json();
+    assert_eq!(asked["tasks"][0]["id"], "build", "{asked:#}");
     let nobody = home.coven(&["review", "send", &full, "--from", "build"]).code(2).err;
     assert!(nobody.contains("answers with comments"), "{nobody}");
     // The lines are followed, mine go along, and what is gone is sent with what it was.

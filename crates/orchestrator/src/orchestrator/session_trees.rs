@@ -171,8 +171,8 @@ impl SessionTrees {
 
     /// What agents with `expect: comments` say about what is in a tree, or in the folder of the session
     /// where there is no tree: those that worked there, or those of the step or task `from`, wherever
-    /// it worked. Of a tree that was landed on the tree of the run it is also what is said there about
-    /// the files that it changed.
+    /// it worked. Of a tree that was landed on the tree of the run it is also what is said there. From
+    /// another tree only what is about files that this one changed counts.
     pub async fn comments(
         &self,
         tree: Option<&TreeId>,
@@ -194,10 +194,10 @@ impl SessionTrees {
             about(&mut reviews, tree, is_landed);
         }
         let Some(found) = found else { return Ok(as_written(reviews)) };
-        let (look, about_own_files) = (self.look.clone(), from.is_none());
+        let (look, by_name) = (self.look.clone(), from.is_some());
         blocking(move || {
             let told = if reviews.is_empty() { Vec::new() } else { told_checkpoints(&look)? };
-            found.place.agent_comments(WantedComments { reviews, told, about_own_files })
+            found.place.agent_comments(WantedComments { reviews, told, by_name })
         })
         .await
     }

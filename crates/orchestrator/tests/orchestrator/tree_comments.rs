@@ -136,7 +136,8 @@ async fn what_is_said_of_the_run_is_shown_to_the_tasks_whose_files_it_is_about()
     assert_eq!(of(TreeId::Run, None).await, ["of a", "of b", "of nobody"]);
     assert_eq!(of(task("build.0"), None).await, ["of a"]);
     assert_eq!(of(task("build.1"), None).await, ["of b"]);
-    assert_eq!(of(task("build.1"), Some("check")).await, ["of a", "of b", "of nobody"]);
+    assert_eq!(of(task("build.1"), Some("check")).await, ["of b"]);
+    assert_eq!(of(TreeId::Run, Some("check")).await, ["of a", "of b", "of nobody"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

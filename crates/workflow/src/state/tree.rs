@@ -176,6 +176,16 @@ impl WorkflowRun {
         self.tree_of(step, role).filter(|tree| self.tree(tree).is_some())
     }
 
+    /// Whether what was done may be this task's: its agent may write, and was not asked for a review.
+    pub fn is_author(&self, task: &TaskId) -> bool {
+        let writes = || {
+            let (step, at) = self.identity.locate(task)?;
+            let role = self.steps.get(step)?.task(at)?.role;
+            Confinement::of(self.identity.plan.steps.get(step)?, role)
+        };
+        !self.is_reviewer(task) && writes().is_some()
+    }
+
     /// The tasks whose jobs are alive in a tree.
     pub fn working_in<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = &'a TaskId> {
         let is_in = move |live: &crate::state::LiveJob| {

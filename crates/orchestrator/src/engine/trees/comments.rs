@@ -24,8 +24,9 @@ pub(crate) struct WantedComments {
     pub(crate) reviews: Vec<TaskComments>,
     /// The checkpoints that were told, of all trees, in their order.
     pub(crate) told: Vec<TreeCheckpoint>,
-    /// Whether comments from elsewhere are left out that are about nothing this tree changed.
-    pub(crate) about_own_files: bool,
+    /// Whether they were asked for by name. Otherwise one from another tree is left out if its lines
+    /// are not there.
+    pub(crate) by_name: bool,
 }
 
 /// Reviews where no tree is: nothing is known of what their lines were.
@@ -62,8 +63,9 @@ impl TreePlace {
         wanted: WantedComments,
     ) -> Result<AgentComments, TreeRequestError> {
         let now = self.compared(ChangesAgainst::Base, None)?;
-        let WantedComments { reviews, told, about_own_files } = wanted;
-        let changed: HashSet<PathBuf> = if about_own_files {
+        let WantedComments { reviews, told, by_name } = wanted;
+        let is_elsewhere = |review: &TaskComments| review.tree.as_ref() != Some(&self.tree().tree);
+        let changed: HashSet<PathBuf> = if reviews.iter().any(is_elsewhere) {
             let changes = now.mirror.changes(&now.from, &now.to)?.into_iter();
             changes.map(|change| change.path).collect()
         } else {
@@ -76,7 +78,7 @@ impl TreePlace {
             ..AgentComments::default()
         };
         for review in reviews {
-            let is_elsewhere = review.tree.as_ref() != Some(&self.tree().tree);
+            let is_elsewhere = is_elsewhere(&review);
             let seen = seen_by(&review, &told)?;
             let first = match &review.tree {
                 Some(tree) => now.mirror.commit_of(&self.reference_of(tree, 0))?,
@@ -93,12 +95,13 @@ impl TreePlace {
                     None => comment.outdated = true,
                 }
             }
-            if is_elsewhere && about_own_files {
-                let is_own = |comment: &AgentComment| {
-                    !comment.outdated && changed.contains(&comment.comment.path)
-                };
-                written.comments.retain(is_own);
-                if written.comments.is_empty() {
+            // What is about the work of others is not theirs to mend.
+            if is_elsewhere {
+                let had_some = !written.comments.is_empty();
+                written.comments.retain(|comment| {
+                    changed.contains(&comment.comment.path) && (by_name || !comment.outdated)
+                });
+                if written.comments.is_empty() && (had_some || !by_name) {
                     continue;
                 }
             }
