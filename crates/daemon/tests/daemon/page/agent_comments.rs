@@ -23,7 +23,7 @@ steps:
     permissions: read-only
     expect: comments
     prompt: 'json {"summary": "Nearly there.", "comments": [
-      {"path": "docs/gifts.md", "line": 2, "text": "write docs/gifts.md Gift cards, for two years"},
+      {"path": "docs/gifts.md", "line": 2, "text": "write docs/terms.md For two years"},
       {"path": "docs/gifts.md", "line": 3, "text": "Not needed."},
       {"path": "docs/cart.md", "line": 1, "text": "Too short."},
       {"path": "README.md", "line": 1, "text": "A link to the pages is missing."}]}'
@@ -101,8 +101,8 @@ async fn what_an_agent_says_is_taken_over_by_key_left_out_and_sent_with_ones_own
     let next = runs.workflows.iter().find(|run| run.id.as_str() != id).unwrap().id.to_string();
     daemon.ends(&next, WorkflowStatus::Completed).await;
     let trees = daemon.client.trees(Some(&next), &TreesQuery::default()).await.unwrap().trees;
-    let text = std::fs::read_to_string(std::path::Path::new(&trees[0].path).join("docs/gifts.md"));
-    assert_eq!(text.unwrap(), "Gift cards, for two years\n");
+    let text = std::fs::read_to_string(std::path::Path::new(&trees[0].path).join("docs/terms.md"));
+    assert_eq!(text.unwrap(), "For two years\n");
     let other = daemon.client.agent_comments(&next, "write", &AgentCommentsQuery::default()).await;
     assert_eq!(other.unwrap().comments, [], "the other run has no reviewer");
     assert_eq!(browser.complaints().await, [""; 0]);
