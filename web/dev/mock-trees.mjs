@@ -72,12 +72,20 @@ export function treeAnswer(workflow, path, query, body, many) {
     if (said.into === "main" && mode === "merge") return { ...said, outcome: "dirty-checkout", checkout: "/home/ada/code/coven", changed: 4, paths: ["docs/retention.md"] };
     return dryRun ? { ...said, outcome: "would-land", paths: FILES.map((one) => one.path), uncommitted: ["notes.txt"] } : { ...said, outcome: "landed", commit: commit("d"), paths: [] };
   }
-  const found = /^tasks\/([^/]+)\/(changes|changes\/file|changes\/patch|review)$/.exec(decodeURIComponent(path));
+  const found = /^tasks\/([^/]+)\/(changes|changes\/file|changes\/patch|comments|review)$/.exec(decodeURIComponent(path));
   if (!found) return undefined;
   const tree = found[1];
   const files = many ? MANY : tree === "build.0" ? FILES.slice(0, 3) : FILES;
   if (found[2] === "changes") {
     return { tree, branch: `coven/brisk-otter.${tree}`, against: query.get("against") ?? "base", target: "coven/brisk-otter", base: commit("a"), head: commit("b"), present: true, files, ...(many ? { omitted: 17 } : {}), checkpoints: [{ number: 1, files: 2, at: Date.now() - 240_000 }, { number: 2, attempt: { task: tree, attempt: 1 }, files: 10, at: Date.now() - 60_000 }] };
+  }
+  if (found[2] === "comments") {
+    if (tree !== "build.2") return { tree, head: commit("b"), summaries: [], comments: [] };
+    const said = { task: "review", attempt: 1, path: "crates/store/src/retention.rs", side: "new" };
+    return { tree, head: commit("b"), summaries: [{ task: "review", attempt: 1, text: "Nearly. Two things before it lands." }], comments: [
+      { ...said, place: 0, line: 9, text: "Why an option? Nothing sets it to none.", lines: ["    days: Option<u32>,"] },
+      { ...said, place: 1, line: 30, text: "This test is gone.", lines: ["    assert!(kept);"], outdated: true },
+    ] };
   }
   if (found[2] === "review") return { delivery: body.send ? "attempt" : "none", ...(body.send ? { attempt: 2 } : {}), message: `A review of your changes.\n\n${(body.comments ?? []).map((one) => `${one.path}:${one.line}\n${one.text}`).join("\n\n")}\n\n${body.summary ?? ""}`, outdated: [] };
   if (found[2] === "changes/patch") return { patch: true };

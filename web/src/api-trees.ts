@@ -81,6 +81,39 @@ export interface FileChanges {
   marked?: boolean;
 }
 
+export interface AgentSummary {
+  task: string;
+  attempt: number;
+  text: string;
+}
+
+/** What an agent that reviews says about lines. */
+export interface AgentComment {
+  task: string;
+  attempt: number;
+  /** Its place in the answer of that attempt. */
+  place: number;
+  path: string;
+  side: ReviewSide;
+  /** As it is counted now; of one that is outdated as the agent counted. */
+  line: number;
+  endLine?: number;
+  text: string;
+  /** The lines as the agent saw them. */
+  lines: string[];
+  outdated?: boolean;
+}
+
+export interface AgentComments {
+  tree?: string;
+  /** The commit of the files in which the lines are counted. */
+  head?: string;
+  summaries: AgentSummary[];
+  comments: AgentComment[];
+  /** How many comments are not listed. */
+  omitted?: number;
+}
+
 export interface ReviewComment {
   path: string;
   side?: ReviewSide;

@@ -16,6 +16,8 @@ export interface Draft {
   /** What the files were compared with, and which files they were. */
   against: string;
   head: string;
+  /** The comment of an agent that it was taken over from. */
+  from?: string;
   /** The lines were not found any more. */
   outdated?: boolean;
 }

@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::{AttemptId, Timestamp};
+use coven_model::{AttemptId, TaskId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use coven_model::{ReviewComment, ReviewSide};
 
 /// The task that stands for the tree of the run where a route takes a task. No task has this id.
 pub const RUN_TREE: &str = "@run";
@@ -232,38 +234,6 @@ pub struct ChangeLine {
     pub end: bool,
 }
 
-/// Which side of a comparison a line is on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ReviewSide {
-    /// What it is compared with.
-    Old,
-    /// What is there now.
-    #[default]
-    New,
-}
-
-/// A comment about lines of a file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ReviewComment {
-    /// The file, as `GET …/changes` names it.
-    pub path: String,
-    /// The side that the line is on; `new` unless said.
-    #[serde(default)]
-    pub side: ReviewSide,
-    /// The line, from 1.
-    #[schemars(range(min = 1))]
-    pub line: u32,
-    /// The last line, if it is about more than one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub end_line: Option<u32>,
-    /// The comment.
-    #[schemars(length(min = 1, max = 16_384))]
-    pub text: String,
-}
-
 /// What `POST …/review` takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -329,4 +299,76 @@ pub struct ReviewAnswer {
     /// The comments whose lines have changed since, by their places in the request, from 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outdated: Vec<u32>,
+}
+
+/// What `GET …/comments` takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentCommentsQuery {
+    /// Those of this step or task alone, wherever it worked. Without it those of all tasks that
+    /// worked where this one does; of a tree that was landed on the tree of the run also those that
+    /// were written there. From another tree only what is about files that this one changed is
+    /// given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+/// What agents with `expect: comments` say about the work of a task.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentComments {
+    /// The tree that the task works in: the id of a task, or `@run`. None if it works in the base
+    /// directory, where nothing is known of lines that have changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// The commit of the files in which the lines are counted, as in `GET …/changes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// What they say about the whole.
+    pub summaries: Vec<AgentSummary>,
+    /// What they say about lines.
+    pub comments: Vec<AgentComment>,
+    /// How many comments are not listed, because the answer would be too large.
+    #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+    pub omitted: u64,
+}
+
+/// What an agent says about the whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSummary {
+    /// The task that wrote it.
+    pub task: TaskId,
+    /// The attempt that did.
+    pub attempt: u32,
+    /// What it says.
+    pub text: String,
+}
+
+/// What an agent says about lines of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentComment {
+    /// The task that wrote it.
+    pub task: TaskId,
+    /// The attempt that did.
+    pub attempt: u32,
+    /// Its place in the answer of that attempt, from 0.
+    pub place: u32,
+    /// The file, as `GET …/changes` names it.
+    pub path: String,
+    /// The side that the line is on.
+    pub side: ReviewSide,
+    /// The line, as it is counted now; of one that is outdated as the agent counted.
+    pub line: u32,
+    /// The last line, if it is about more than one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
+    /// The comment.
+    pub text: String,
+    /// The lines as the agent saw them, where that is known.
+    pub lines: Vec<String>,
+    /// Whether these lines are not there: they have changed since, or never were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outdated: bool,
 }

@@ -9,7 +9,8 @@ use crate::catalogue::{
     AdapterList, BaseDirQuery, CheckRequest, CheckResponse, GrimoireList, GrimoireText,
 };
 use crate::changes::{
-    ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer, SendReview, TreeChanges,
+    AgentComments, AgentCommentsQuery, ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer,
+    SendReview, TreeChanges,
 };
 use crate::device::{
     AddDevice, AddedDevice, AskChallenge, DeviceList, DeviceRole, MakeSignInCode, SignIn,
@@ -280,6 +281,14 @@ const CHANGES_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::GitFailed,
     ProblemCode::BadInput,
 ];
+const COMMENTS_PROBLEMS: &[ProblemCode] = &[
+    ProblemCode::WorkflowNotFound,
+    ProblemCode::TaskNotFound,
+    ProblemCode::DamagedSession,
+    ProblemCode::NoTree,
+    ProblemCode::GitFailed,
+    ProblemCode::BadInput,
+];
 const REVIEW_PROBLEMS: &[ProblemCode] = &[
     ProblemCode::AgentMayNot,
     ProblemCode::NotOwned,
@@ -459,6 +468,14 @@ pub const ROUTES: &[ApiRoute] = &[
     .query::<ChangesQuery>()
     .answers(RouteAnswer::Other("text/x-diff"))
     .or(CHANGES_PROBLEMS),
+    get(
+        "/workflows/{id}/tasks/{task}/comments",
+        "getAgentComments",
+        "What agents with `expect: comments` say about the work of a task",
+    )
+    .query::<AgentCommentsQuery>()
+    .gives::<AgentComments>()
+    .or(COMMENTS_PROBLEMS),
     post(
         "/workflows/{id}/tasks/{task}/review",
         "sendReview",

@@ -6,8 +6,10 @@ mod stat;
 
 use std::io::IsTerminal;
 
-use coven_api::changes::{ChangesQuery, TreeChanges};
+use coven_api::changes::{AgentCommentsQuery, ChangesQuery, TreeChanges};
+use serde_json::json;
 
+use crate::agent_comments;
 use crate::connect::{self, block_on};
 use crate::failure::Result;
 use crate::find::{self, SessionTarget};
@@ -24,7 +26,8 @@ use crate::output;
   coven diff brisk-otter | git apply --stat  to another program exactly as git writes it
 
 New files are in it, ignored ones are not. On a terminal it goes through $PAGER, with everything
-made visible that would act on the terminal or turn the direction of text.")]
+made visible that would act on the terminal or turn the direction of text. Below it, and
+below the list of --stat, stand the comments of agents that review (`expect: comments`).")]
 pub(crate) struct Arguments {
     /// The session, or the task whose tree is meant; `@run` is the tree of the run.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]
@@ -63,13 +66,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         let (workflow, tree) = find::tree(&client, &arguments.target).await?;
         let id = workflow.item.id.as_str();
         let query = ChangesQuery { against: arguments.against.clone() };
-        if arguments.json {
-            return output::as_json(&client.changes(id, &tree, &query).await?);
-        }
-        if arguments.stat {
+        if arguments.json || arguments.stat {
             let changes = client.changes(id, &tree, &query).await?;
+            let comments = client.agent_comments(id, &tree, &AgentCommentsQuery::default()).await?;
+            if arguments.json {
+                let mut answer = json!(changes);
+                answer["agentComments"] = json!(comments.comments);
+                answer["agentSummaries"] = json!(comments.summaries);
+                return output::json(&answer);
+            }
             note(&workflow.item.name, &changes);
-            return output::write(&stat::table(&changes));
+            let (files, comments) = (stat::table(&changes), agent_comments::list(&comments));
+            return output::write(&format!("{files}{comments}"));
         }
         let patch = client.patch(id, &tree, &query).await?;
         if !std::io::stdout().is_terminal() {
@@ -80,7 +88,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             note(&workflow.item.name, &changes);
             return Ok(());
         }
-        pager::show(&patch::painted(&patch, output::paint())).await
+        let comments = client.agent_comments(id, &tree, &AgentCommentsQuery::default()).await?;
+        let (patch, comments) =
+            (patch::painted(&patch, output::paint()), agent_comments::list(&comments));
+        pager::show(&format!("{patch}{comments}")).await
     })
 }
 

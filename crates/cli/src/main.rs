@@ -7,6 +7,7 @@
 
 mod abilities;
 mod adapter;
+mod agent_comments;
 mod answer;
 mod attach;
 mod audit;

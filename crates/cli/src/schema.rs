@@ -23,6 +23,8 @@ pub(crate) struct Arguments {
 pub(crate) enum SchemaFile {
     /// An adapter's `config.json`.
     Adapter,
+    /// What an agent answers with `expect: comments`.
+    Comments,
     /// The daemon's `config.yaml`.
     Config,
     /// A grimoire, which is a workflow in YAML.
@@ -40,6 +42,7 @@ impl SchemaFile {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Adapter => "adapter",
+            Self::Comments => "comments",
             Self::Config => "config",
             Self::Grimoire => "grimoire",
             Self::Policy => "policy",
@@ -51,6 +54,7 @@ impl SchemaFile {
     pub(crate) fn schema(self) -> Value {
         match self {
             Self::Adapter => coven_adapters::config::schema(),
+            Self::Comments => coven_workflow::expect::comments::schema(),
             Self::Config => coven_daemon::config_schema(),
             Self::Grimoire => coven_workflow::schema::grimoire(),
             Self::Policy => coven_policy::schema(),

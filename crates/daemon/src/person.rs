@@ -1,6 +1,5 @@
 //! The name of the person whose daemon this is, for the record of what people decide.
 
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 /// The longest name that is recorded, in characters.
@@ -32,21 +31,11 @@ impl Person {
         let uid = rustix::process::getuid().as_raw();
         // Not from the environment, where anybody can say another name.
         let login = coven_service::user_name(uid);
-        let mut names = git_name().into_iter().chain(login).map(|name| plain(&name));
+        let mut names =
+            coven_service::git_user_name().into_iter().chain(login).map(|name| plain(&name));
         let name = names.find(|name| !name.is_empty());
         Self { name, uid }
     }
-}
-
-/// The user's own name in git. What a repository says it is counts nothing: anybody can write that.
-fn git_name() -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(["config", "--global", "--get", "user.name"]).current_dir("/").stdin(Stdio::null());
-    for variable in ["GIT_DIR", "GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT"] {
-        git.env_remove(variable);
-    }
-    let said = git.output().ok().filter(|said| said.status.success())?;
-    String::from_utf8(said.stdout).ok()
 }
 
 /// A name on one line, without what could look like another field.

@@ -50,6 +50,7 @@ pub(crate) fn routes() -> Router<Daemon> {
         .route("/workflows/{id}/tasks/{task}/changes", get(changes::list))
         .route("/workflows/{id}/tasks/{task}/changes/file", get(changes::file))
         .route("/workflows/{id}/tasks/{task}/changes/patch", get(changes::patch))
+        .route("/workflows/{id}/tasks/{task}/comments", get(changes::comments))
         .route("/workflows/{id}/tasks/{task}/review", post(changes::review))
         .route("/workflows/{id}/trees", get(tree::of_workflow))
         .route("/workflows/{id}/merge", post(tree::merge))

@@ -153,6 +153,14 @@ impl Git {
         if found < (2, 38, 0) { Err(Error::TooOld { found }) } else { Ok(found) }
     }
 
+    /// The name that the user goes by in git. What a repository says counts nothing: anybody can write
+    /// that. Nothing if there is none, or git cannot be asked.
+    pub fn user_name(&self) -> Option<String> {
+        let line = self.personal(Path::new("/")).args(["config", "--global", "--get", "user.name"]);
+        let name = String::from_utf8(self.read(line).ok()?).ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
     /// Runs a command line of this crate here, without a sandbox, and gives what it printed.
     pub fn run(&self, line: &CommandLine) -> Result<Vec<u8>, Error> {
         self.read(line.clone())

@@ -51,7 +51,9 @@ pub use options::{
     DEFAULT_SLOTS, NewSession, Options, PolicyRefresh, PolicySink, ProjectTrust, SessionContent,
     TreesConfig,
 };
-pub use orchestrator::{Archive, Orchestrator, PostedEvent, PostedOutcome, TaskAccess};
+pub use orchestrator::{
+    Archive, Orchestrator, PostedEvent, PostedOutcome, SessionTrees, TaskAccess,
+};
 pub use snapshot::{SessionSnapshot, TaskSnapshot};
 pub use state::blocking::blocking;
 pub use state::{ClaimError, Clock, JournalWriter, SessionManager, WorkflowSession};

@@ -10,7 +10,7 @@ mod make;
 mod once;
 mod requests;
 mod review;
-mod tree_looks;
+mod session_trees;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -35,6 +35,7 @@ use self::controllers::{Controllers, SessionTurn};
 use self::once::SessionMaker;
 pub use self::once::{PostedEvent, PostedOutcome};
 pub(crate) use self::once::{RecordedFacts, TriggerStarter};
+pub use self::session_trees::SessionTrees;
 use crate::engine::{
     AdmissionQueue, SessionContext, SessionController, SessionStart, WorkflowExecutor,
 };

@@ -1,12 +1,15 @@
 //! What is asked about trees, and what is answered: listed, compared, merged, brought back, removed,
 //! reviewed.
 
+mod comments;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use coven_model::{AttemptId, PortRange, SessionId, TaskId, Timestamp, TreeId, TreeWork};
 
+pub use self::comments::{AgentComment, AgentComments};
 pub use coven_git::mirror::{ChangeStatus, LineKind};
 
 use crate::engine::trees::TreeError;
@@ -464,6 +467,9 @@ pub enum TreeRequestError {
     /// The task works in no tree.
     #[error("the task {0} works in no tree of its own")]
     NotInTree(TaskId),
+    /// Neither a step nor a task of this name answers with comments.
+    #[error("no step or task `{0}` answers with comments (`expect: comments`)")]
+    NoReviewer(String),
     /// The tree has no such checkpoint.
     #[error("the tree of {tree} has no checkpoint {number}")]
     NoCheckpoint {

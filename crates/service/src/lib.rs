@@ -35,6 +35,7 @@ mod error;
 mod events;
 mod find;
 mod folder;
+mod git_name;
 mod holder_watch;
 mod hooks;
 mod import;
@@ -90,6 +91,7 @@ pub use device_store::{DeviceCredential, DeviceError, DeviceRecord, DeviceStore}
 pub use envelope::{event_kind, stream_name, write_json as write_event_json};
 pub use error::{ServiceError, StaleTrust};
 pub use events::SessionEvents;
+pub use git_name::git_user_name;
 pub use metrics::Metrics;
 pub use places::{MAX_SOCKET_PATH_BYTES, NoHome, UserFolders};
 pub use policies::{

@@ -253,7 +253,7 @@ fn tree(error: &TreeRequestError) -> ProblemCode {
         TreeRequestError::NoCheckpoint { .. } => ProblemCode::CheckpointNotFound,
         TreeRequestError::NotChanged(_) => ProblemCode::FileNotChanged,
         TreeRequestError::NoBranch(_) => ProblemCode::BranchNotFound,
-        TreeRequestError::NoTarget => ProblemCode::BadInput,
+        TreeRequestError::NoTarget | TreeRequestError::NoReviewer(_) => ProblemCode::BadInput,
         TreeRequestError::NotNow(_) => ProblemCode::NotNow,
         TreeRequestError::Commit(_) | TreeRequestError::Git(_) | TreeRequestError::Failed(_) => {
             ProblemCode::GitFailed

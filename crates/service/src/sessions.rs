@@ -1,14 +1,13 @@
 //! The sessions of a base directory for requests that only look: those of its orchestrator if it is
 //! open, otherwise what the disk says. Looking opens nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId, TreeId};
+use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId};
 use coven_orchestrator::{
-    Archive, ChangesAgainst, EventSubscription, Orchestrator, RequestError, SessionController,
-    SessionSnapshot, TaskAccess, TreeChanges, TreeCheckpointEntry, TreeEntry, TreeFileChanges,
-    TreeRequestError,
+    Archive, EventSubscription, Orchestrator, RequestError, SessionController, SessionSnapshot,
+    SessionTrees, TaskAccess, TreeEntry,
 };
 use coven_store::SessionEntry;
 
@@ -105,14 +104,10 @@ impl Sessions {
     }
 
     /// The trees of a session.
-    pub(crate) async fn trees(
-        &self,
-        id: &SessionId,
-        sizes: bool,
-    ) -> Result<Vec<TreeEntry>, TreeRequestError> {
+    pub(crate) async fn session_trees(&self, id: &SessionId) -> Result<SessionTrees, RequestError> {
         match self {
-            Self::Open(orchestrator) => orchestrator.trees(id, sizes).await,
-            Self::Closed(archive) => archive.trees(id, sizes).await,
+            Self::Open(orchestrator) => orchestrator.session_trees(id).await,
+            Self::Closed(archive) => archive.session_trees(id).await,
         }
     }
 
@@ -121,68 +116,6 @@ impl Sessions {
         match self {
             Self::Open(orchestrator) => orchestrator.all_trees(sizes).await,
             Self::Closed(archive) => archive.all_trees(sizes).await,
-        }
-    }
-
-    /// The tree that a task works in.
-    pub(crate) async fn tree_of_task(
-        &self,
-        id: &SessionId,
-        task: &TaskId,
-    ) -> Result<TreeId, TreeRequestError> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.tree_of_task(id, task).await,
-            Self::Closed(archive) => archive.tree_of_task(id, task).await,
-        }
-    }
-
-    pub(crate) async fn tree_checkpoints(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-    ) -> Result<Vec<TreeCheckpointEntry>, TreeRequestError> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.tree_checkpoints(id, tree).await,
-            Self::Closed(archive) => archive.tree_checkpoints(id, tree).await,
-        }
-    }
-
-    pub(crate) async fn tree_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<TreeChanges, TreeRequestError> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.tree_changes(id, tree, against).await,
-            Self::Closed(archive) => archive.tree_changes(id, tree, against).await,
-        }
-    }
-
-    pub(crate) async fn tree_file_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-        path: &Path,
-    ) -> Result<TreeFileChanges, TreeRequestError> {
-        match self {
-            Self::Open(orchestrator) => {
-                orchestrator.tree_file_changes(id, tree, against, path).await
-            }
-            Self::Closed(archive) => archive.tree_file_changes(id, tree, against, path).await,
-        }
-    }
-
-    pub(crate) async fn tree_patch(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<Vec<u8>, TreeRequestError> {
-        match self {
-            Self::Open(orchestrator) => orchestrator.tree_patch(id, tree, against).await,
-            Self::Closed(archive) => archive.tree_patch(id, tree, against).await,
         }
     }
 

@@ -1,7 +1,8 @@
 //! The trees of sessions: listed, landed, removed, brought back. What changed in them is in
-//! [`changes`], what is said about that in [`review`].
+//! [`changes`], what agents say about that in [`comments`], what people do in [`review`].
 
 mod changes;
+mod comments;
 pub(crate) mod config;
 mod review;
 mod words;
@@ -37,7 +38,7 @@ async fn tree_id(
     if text == RUN_TREE {
         return Ok(TreeId::Run);
     }
-    Ok(sessions.tree_of_task(session, &task_id(text)?).await?)
+    Ok(sessions.session_trees(session).await?.of_task(&task_id(text)?)?)
 }
 
 impl Service {
@@ -52,7 +53,7 @@ impl Service {
         match session {
             Some(text) => {
                 let FoundSession { sessions, id, .. } = self.find(text).await?;
-                found.extend(sessions.trees(&id, sizes).await?);
+                found.extend(sessions.session_trees(&id).await?.list(sizes).await);
             }
             None => {
                 for sessions in self.sessions().await {
@@ -165,7 +166,7 @@ impl Service {
         if let Some(task) = task {
             return tree_id(&Sessions::Open(orchestrator.clone()), session, task).await;
         }
-        let trees = orchestrator.trees(session, false).await?;
+        let trees = orchestrator.session_trees(session).await?.list(false).await;
         // What one agent did is in its tree, until that is landed on the tree of the run.
         let stays = |wanted: &TreeId| {
             trees

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use crate::bind::known_inputs;
 use crate::compile::adapter_names;
-use crate::expect::ExpectedOutput;
 use crate::plan::{AgentSpec, LoopContext, PlanStep, SourceLocation, StepAction, WorkflowPlan};
 use crate::scope::VariableScope;
 
@@ -267,8 +266,7 @@ impl AgentRequest<'_> {
         if self.agent.mode != AgentMode::Interactive || self.able.reads_answers {
             return None;
         }
-        let structured =
-            matches!(self.agent.expect, ExpectedOutput::Json | ExpectedOutput::Schema(_));
+        let structured = self.agent.expect.is_structured();
         if !structured && self.step.output.is_none() {
             return None;
         }
@@ -278,7 +276,8 @@ impl AgentRequest<'_> {
             self.adapter
         );
         let help = "run it with `mode: headless`, whose output is the answer alone".to_owned();
-        let fields: &[&str] = if structured { &["expect", "mode"] } else { &["output", "mode"] };
+        let fields: &[&str] =
+            if structured { &["expect", "mode", "executionMode"] } else { &["output", "mode"] };
         let told = self.told("screen-output", fields, message, help);
         Some(Inability { fatal: structured, ..told })
     }

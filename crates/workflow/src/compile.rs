@@ -62,6 +62,7 @@ fn expect(written: Value) -> Result<ExpectedOutput, CompileError> {
         Value::String(word) if word == "text" => Ok(ExpectedOutput::Text),
         Value::String(word) if word == "any" => Ok(ExpectedOutput::Any),
         Value::String(word) if word == "json" => Ok(ExpectedOutput::Json),
+        Value::String(word) if word == "comments" => Ok(ExpectedOutput::Comments),
         Value::Object(_) => Ok(ExpectedOutput::Schema(OutputSchema::new(written)?)),
         _ => Err(CompileError::Value("expect")),
     }

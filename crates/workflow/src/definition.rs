@@ -81,7 +81,7 @@ fn size(_: &mut SchemaGenerator) -> Schema {
 fn expect(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "anyOf": [
-            {"type": "string", "enum": ["text", "any", "json"]},
+            {"type": "string", "enum": ["text", "any", "json", "comments"]},
             {"type": "object", "title": "a JSON schema"},
         ],
     })

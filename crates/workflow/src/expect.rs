@@ -1,8 +1,10 @@
-//! What a step's output must be: any text, JSON, or JSON of a given shape.
+//! What a step's output must be: any text, JSON, JSON of a given shape, or a review.
 //!
 //! The shape is a JSON schema of a small, useful part of the language. A keyword that would be
 //! ignored is refused when the definition is checked, so that no author relies on a
 //! constraint that is never enforced.
+
+pub mod comments;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,6 +25,8 @@ pub enum ExpectedOutput {
     Any,
     /// JSON: the whole text, or the last fenced block in it.
     Json,
+    /// JSON that is a review: [`comments`].
+    Comments,
     /// JSON that fits a schema.
     Schema(OutputSchema),
 }
@@ -37,6 +41,11 @@ impl ExpectedOutput {
         matches!(self, Self::Text | Self::Any)
     }
 
+    /// Whether it is data that nothing else may stand around.
+    pub(crate) fn is_structured(&self) -> bool {
+        matches!(self, Self::Json | Self::Comments | Self::Schema(_))
+    }
+
     /// The value of an output, or why it is not what was asked for.
     pub fn read(&self, output: &str) -> Result<Value, OutputMismatch> {
         match self {
@@ -44,6 +53,11 @@ impl ExpectedOutput {
                 Ok(Value::String(output.trim_end_matches(['\n', '\r']).to_owned()))
             }
             Self::Json => json(output),
+            Self::Comments => {
+                let value = json(output)?;
+                comments::review(&value)?;
+                Ok(value)
+            }
             Self::Schema(schema) => {
                 let value = json(output)?;
                 schema.check(&value).map_err(OutputMismatch::Shape)?;
@@ -73,6 +87,9 @@ pub enum OutputMismatch {
     /// It does not fit the schema.
     #[error("the output does not fit the schema: {0}")]
     Shape(String),
+    /// It is not the JSON of comments, or one of them cannot be shown.
+    #[error("the answer is no review: {0}")]
+    Comments(String),
 }
 
 /// A schema all of whose keywords we understand.

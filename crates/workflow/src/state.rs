@@ -11,6 +11,7 @@ mod step;
 mod task;
 mod tree;
 mod variables;
+mod written_review;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use task::{
 pub(crate) use task::{asked_words, question_words};
 pub use tree::{LandingPhase, TreePhase, TreeProblem, TreeRun};
 pub(crate) use variables::{Local, TaskVariables};
+pub use written_review::TaskComments;
 
 use crate::plan::{PlanStep, StepAction};
 use crate::rules::ActiveRules;

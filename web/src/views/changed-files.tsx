@@ -11,12 +11,14 @@ const LISTED = 400;
 /** With more than so many there is a field to look for one. */
 const MANY = 12;
 
-export function ChangedFiles({ files, omitted, chosen, drafts, touched, tree, onChoose }: {
+export function ChangedFiles({ files, omitted, chosen, drafts, notes, touched, tree, onChoose }: {
   files: readonly TreeFileChange[];
   omitted: number;
   chosen: string | null;
   /** How many comments each file has. */
   drafts: ReadonlyMap<string, number>;
+  /** How many comments of agents each file has. */
+  notes: ReadonlyMap<string, number>;
   /** Which other trees change a file. */
   touched: ReadonlyMap<string, readonly string[]>;
   tree: string;
@@ -59,6 +61,7 @@ export function ChangedFiles({ files, omitted, chosen, drafts, touched, tree, on
               <Status file={file} />
               <span class="changed-path" dir="ltr"><Path path={file.path} /></span>
               {drafts.has(file.path) && <span class="changed-drafts" title="comments that are not sent"><Comment size={12} />{drafts.get(file.path)}<span class="unseen"> comments</span></span>}
+              {notes.has(file.path) && <span class="changed-drafts is-agents" title="comments of agents"><Comment size={12} />{notes.get(file.path)}<span class="unseen"> comments of agents</span></span>}
               <Counts added={file.added} removed={file.removed} />
               {(notesOf(file).length > 0 || touched.has(file.path)) && (
                 <span class="changed-notes">

@@ -2,7 +2,8 @@
 // onto a branch. Asked for when it is shown and after facts about the tree, and at no other time.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Workflow } from "../api";
-import type { TreeFileChange, FileChanges, TreeChanges, TreeItem, TreeList } from "../api-trees";
+import { asDraft, idOf, leaveOut, leftOut } from "../agent-comments";
+import type { AgentComment, AgentComments, TreeFileChange, FileChanges, TreeChanges, TreeItem, TreeList } from "../api-trees";
 import { RUN_TREE } from "../api-trees";
 import { comparedWith, placed, touchedBy, treeName, type PlacedLine } from "../changes";
 import { draftsOf, keepDrafts } from "../drafts";
@@ -13,6 +14,7 @@ import { toSession } from "../route";
 import { diffColumns } from "../settings";
 import { treeTurn, world } from "../store";
 import { age, now } from "../time";
+import { AgentNote, type NoteActions } from "./agent-note";
 import { ChangedFiles, Counts, Path, Status } from "./changed-files";
 import { apart, Diff } from "./diff";
 import { Branch, Columns, Comment, Retry, Send, Upload, Warn } from "./icons";
@@ -20,6 +22,7 @@ import { MergeDialog } from "./merge";
 import { Empty, Loading, say, useAsked, Wrong } from "./parts";
 import { DraftComment, type CommentActions } from "./draft-comment";
 import { ReviewDialog } from "./review";
+import { Visible } from "./visible";
 
 const NARROW = "(max-width: 900px)";
 
@@ -113,7 +116,14 @@ export function Changes({ workflow, task, tree, file }: {
   const narrow = useNarrow();
   const query = against === "base" ? "" : `?against=${encodeURIComponent(against)}`;
   const { value, error, again } = useAsked(`${id} ${task} ${against}`, (signal) => get<TreeChanges>(ofTask(id, task, `/changes${query}`), signal));
-  useTurn(treeTurn(world.value, id, tree), again);
+  const said = useAsked(`${id} ${task}`, (signal) => get<AgentComments>(ofTask(id, task, "/comments"), signal));
+  const ask = () => {
+    again();
+    said.again();
+  };
+  // One that reviews may have worked in another tree of the run.
+  useTurn(treeTurn(world.value, id, tree), ask);
+  useTurn(treeTurn(world.value, id), said.again);
   const trees = useTrees(id);
   const touched = useTouched(tree, trees.value?.trees ?? null);
   useEffect(() => want(file), [file]);
@@ -123,12 +133,13 @@ export function Changes({ workflow, task, tree, file }: {
   const mayReview = !workflow.foreign && role !== "look" && task !== RUN_TREE;
   const chosen = value?.files.find((one) => one.path === wanted) ?? (wanted === null || file === null ? value?.files[0] : undefined) ?? null;
   const path = chosen?.path ?? null;
-  const counts = useMemo(() => {
-    const found = new Map<string, number>();
-    for (const draft of drafts.value.drafts) found.set(draft.path, (found.get(draft.path) ?? 0) + 1);
-    return found;
-  }, [drafts.value.drafts]);
+  const counts = useMemo(() => countsOf(drafts.value.drafts), [drafts.value.drafts]);
   const count = drafts.value.drafts.length;
+  const out = leftOut(id).value;
+  const notes = useMemo(() => (said.value?.comments ?? []).filter((one) => !out.has(idOf(one))), [said.value, out]);
+  const noteCounts = useMemo(() => countsOf(notes), [notes]);
+  const noteHead = said.value?.head ?? "";
+  const noteActions = useMemo((): NoteActions => noteActionsFor(id, task, noteHead, mayReview), [id, task, noteHead, mayReview]);
 
   const step = (by: number) => {
     const files = value?.files ?? [];
@@ -167,7 +178,7 @@ export function Changes({ workflow, task, tree, file }: {
         </label>
         <button type="button" class="quiet small" title="Ask again what is in the tree" onClick={() => {
           pathsKnown.clear();
-          again();
+          ask();
           trees.again();
         }}><Retry size={13} /> Reload</button>
         <span class="spread" />
@@ -183,11 +194,12 @@ export function Changes({ workflow, task, tree, file }: {
       </div>
       {error !== null && <Wrong error={error} />}
       <Notices changes={value} task={task} more={touched.more} />
+      <Said comments={said.value} open={notes.length} taken={mayReview} />
       {value.files.length === 0
         ? <Empty title="Nothing was changed"><p>{against === "base" ? "Every file is as it was when the tree was made." : "Compared with this, every file is the same."}</p></Empty>
         : (
           <div class="changes-body">
-            <ChangedFiles files={value.files} omitted={value.omitted ?? 0} chosen={path} drafts={counts} touched={touched.by} tree={tree}
+            <ChangedFiles files={value.files} omitted={value.omitted ?? 0} chosen={path} drafts={counts} notes={noteCounts} touched={touched.by} tree={tree}
               onChoose={(next, focus) => {
                 want(next);
                 // Where the files stand above the lines, the lines come into view.
@@ -195,10 +207,11 @@ export function Changes({ workflow, task, tree, file }: {
               }} />
             {chosen
               ? <OneFile key={`${against} ${chosen.path}`} workflow={workflow} task={task} tree={tree} file={chosen} version={value} against={against}
-                  split={!narrow && diffColumns.value === "split"} mayReview={mayReview} also={touched.by.get(chosen.path) ?? []} begin={begin} />
+                  split={!narrow && diffColumns.value === "split"} mayReview={mayReview} notes={notes} noteActions={noteActions} also={touched.by.get(chosen.path) ?? []} begin={begin} />
               : <Empty title="This file does not differ"><p><bdi>{wanted}</bdi> is the same on both sides{against === "base" ? " by now" : ""}. Choose another one.</p></Empty>}
           </div>
         )}
+      <StrayNotes notes={notes} files={value.files} actions={noteActions} />
       {mayReview && <StrayDrafts drafts={drafts.value.drafts} files={value.files} actions={actionsFor(id, task)} />}
       {dialog === "review" && <ReviewDialog id={id} task={task} onClose={closed} />}
       {dialog === "merge" && <MergeDialog id={id} tree={value.tree} target={value.target ?? null} onClose={closed} onLanded={() => {
@@ -217,6 +230,49 @@ function Notices({ changes, task, more }: { changes: TreeChanges; task: string; 
       {more > 0 && <p class="notice">Which files are changed elsewhere too is known of {plural(16, "tree")}; {more} more were not asked.</p>}
     </>
   );
+}
+
+const countsOf = (comments: readonly { path: string }[]): ReadonlyMap<string, number> => {
+  const found = new Map<string, number>();
+  for (const { path } of comments) found.set(path, (found.get(path) ?? 0) + 1);
+  return found;
+};
+
+/** What agents that review say about the whole, and how many of their comments are open. */
+function Said({ comments, open, taken }: { comments: AgentComments | null; open: number; taken: boolean }) {
+  if (comments === null || (comments.summaries.length === 0 && open === 0)) return null;
+  return (
+    <div class="notice agent-summaries" role="note"><Comment size={14} />
+      <div>
+        {comments.summaries.map((one) => <p key={one.task}><strong>{one.task}</strong> <Visible text={one.text} /></p>)}
+        {open > 0 && <p class="muted">{plural(open, "comment")} by agents{taken ? ": take over what is to be sent with yours, leave out the rest" : ""}.{comments.omitted ? ` ${comments.omitted} more are not listed.` : ""}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** Comments of agents on files that are not in the list. */
+function StrayNotes({ notes, files, actions }: { notes: readonly AgentComment[]; files: readonly TreeFileChange[]; actions: NoteActions }) {
+  const strays = notes.filter((note) => !files.some((file) => file.path === note.path));
+  if (strays.length === 0) return null;
+  return (
+    <section class="stray-drafts" aria-label="Comments of agents on files that are not listed">
+      <h3>Comments of agents on files that are not listed</h3>
+      {strays.map((note) => <div key={idOf(note)}><p class="muted"><bdi>{note.path}</bdi></p><AgentNote comment={note} actions={actions} quote /></div>)}
+    </section>
+  );
+}
+
+/** What can be done with comments of agents. */
+function noteActionsFor(id: string, task: string, head: string, mayReview: boolean): NoteActions {
+  const takeOver = (comment: AgentComment) => {
+    const drafts = draftsOf(id, task).value.drafts;
+    if (drafts.length >= MOST_COMMENTS) return say({ text: `A review holds ${MOST_COMMENTS} comments. Send these first.` });
+    const kept = keepDrafts(id, task, (old) => ({ ...old, drafts: [...old.drafts, asDraft(comment, head, crypto.randomUUID())] }));
+    if (!kept) say({ text: "This browser keeps nothing: unsent comments go with this tab." });
+    leaveOut(id, idOf(comment), true);
+  };
+  return { task, takeOver: mayReview ? takeOver : null, leaveOut: (comment) => leaveOut(id, idOf(comment), true) };
 }
 
 /** Drafts about files that are not in the list any more. */
@@ -248,11 +304,14 @@ function actionsFor(id: string, task: string): CommentActions {
       return { drafts: [...others, made], summary, writing: null };
     }),
     edit: ({ outdated: _, ...draft }) => change((old) => ({ ...old, writing: draft })),
-    drop: (draft) => change((old) => ({ ...old, drafts: old.drafts.filter((one) => one.id !== draft.id) })),
+    drop: (draft) => {
+      change((old) => ({ ...old, drafts: old.drafts.filter((one) => one.id !== draft.id) }));
+      if (draft.from) leaveOut(id, draft.from, false);
+    },
   };
 }
 
-function OneFile({ workflow, task, tree, file, version, against, split, mayReview, also, begin }: {
+function OneFile({ workflow, task, tree, file, version, against, split, mayReview, notes, noteActions, also, begin }: {
   workflow: Workflow;
   task: string;
   tree: string;
@@ -262,6 +321,9 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
   against: string;
   split: boolean;
   mayReview: boolean;
+  /** What agents say, about whichever file. */
+  notes: readonly AgentComment[];
+  noteActions: NoteActions;
   also: readonly string[];
   begin: { current: () => boolean };
 }) {
@@ -304,6 +366,8 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
   };
   const writingHere = writing !== null && writing.path === file.path;
   const strays = value === null ? [] : apart(value, mine);
+  const told = useMemo(() => notes.filter((note) => note.path === file.path), [notes, file.path]);
+  const toldApart = value === null ? [] : apart(value, told);
   return (
     <article class="changed-lines" aria-label={`Changes of ${file.path}`}>
       <header class="changed-head">
@@ -323,9 +387,10 @@ function OneFile({ workflow, task, tree, file, version, against, split, mayRevie
       <What file={file} changes={value} />
       {error !== null && <Wrong error={error} />}
       {value === null && error === null && <Loading what="the lines" />}
+      {toldApart.map((note) => <AgentNote key={idOf(note)} comment={note} actions={noteActions} quote />)}
       {actions && strays.map((draft) => <DraftComment key={draft.id} draft={draft} actions={actions} quote />)}
       {value !== null && value.hunks.length > 0 && (
-        <Diff changes={value} split={split} drafts={mine} writing={writingHere ? writing : null} actions={actions} onComment={onComment} begin={begin} />
+        <Diff changes={value} split={split} drafts={mine} notes={told} noteActions={noteActions} writing={writingHere ? writing : null} actions={actions} onComment={onComment} begin={begin} />
       )}
       {value?.cut && <p class="notice"><Warn size={14} /> The rest is not shown: it is more than 5 MiB. The patch has more.</p>}
     </article>

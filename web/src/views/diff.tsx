@@ -2,15 +2,18 @@
 // and commented on. What agents wrote is shown as text and never as markup.
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { FileChanges } from "../api-trees";
+import type { AgentComment, FileChanges } from "../api-trees";
+import { idOf } from "../agent-comments";
 import {
-  between, firstChange, LINE_SHOWN, namesApart, neighbour, numberOf, placed, rowOf, sideOf, splitRows, unifiedRows,
-  withNames, type DiffRow, type PlacedLine,
+  between, firstChange, LINE_SHOWN, neighbour, numberOf, placed, rowOf, sideOf, splitRows, unifiedRows, type DiffRow,
+  type PlacedLine,
 } from "../changes";
 import type { Piece } from "../highlight";
 import { plural } from "../labels";
 import type { Draft } from "../review";
+import { AgentNote, type NoteActions } from "./agent-note";
 import { DraftComment, CommentForm, type CommentActions } from "./draft-comment";
+import { Visible } from "./visible";
 
 /** So many rows are laid out together, and only when they come into view. */
 const BLOCK = 100;
@@ -56,6 +59,9 @@ interface DiffProps {
   changes: FileChanges;
   split: boolean;
   drafts: readonly Draft[];
+  /** What agents say about the file. */
+  notes: readonly AgentComment[];
+  noteActions: NoteActions;
   /** The lines that are being commented on. */
   writing: { side: string; endLine: number } | null;
   actions: CommentActions | null;
@@ -65,7 +71,7 @@ interface DiffProps {
   begin: { current: () => boolean };
 }
 
-export function Diff({ changes, split, drafts, writing, actions, onComment, begin }: DiffProps) {
+export function Diff({ changes, split, drafts, notes, noteActions, writing, actions, onComment, begin }: DiffProps) {
   const grid = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => placed(changes.hunks), [changes.hunks]);
   const rows = useMemo(() => (split ? splitRows(lines) : unifiedRows(lines)), [lines, split]);
@@ -79,7 +85,8 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
   useEffect(() => setSelection((old) => (old.focus < lines.length ? old : { anchor: 0, focus: 0 })), [lines]);
   const chosen = useMemo(() => between(lines, selection.anchor, selection.focus), [lines, selection]);
   const marked = useMemo(() => new Set(chosen.length > 1 ? chosen.map((line) => line.at) : []), [chosen]);
-  const below = useMemo(() => commentsBelow(lines, drafts), [lines, drafts]);
+  const below = useMemo(() => byLine(lines, drafts), [lines, drafts]);
+  const said = useMemo(() => byLine(lines, notes), [lines, notes]);
   const formAt = writing === null ? null : lineOf(lines, writing.side, writing.endLine);
 
   useLayoutEffect(() => {
@@ -94,10 +101,10 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
   useEffect(() => {
     if (document.activeElement !== document.body || !grid.current?.dataset.commented) return;
     grid.current.querySelector<HTMLElement>(`[data-cell="${selection.focus}"]`)?.focus({ preventScroll: true });
-  }, [formAt, below]);
+  }, [formAt, below, said]);
   useEffect(() => {
-    if (grid.current && (formAt !== null || below.size > 0)) grid.current.dataset.commented = "yes";
-  }, [formAt, below]);
+    if (grid.current && (formAt !== null || below.size > 0 || said.size > 0)) grid.current.dataset.commented = "yes";
+  }, [formAt, below, said]);
 
   const go = (at: number | null, extend: boolean) => {
     if (at === null) return;
@@ -164,6 +171,7 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
             before={at === 0 ? null : blocks[at - 1]!.at(-1)!}
             cursor={holds(block, selection.focus) ? selection.focus : null}
             marked={[...marked].some((line) => holds(block, line)) ? marked : NONE}
+            said={[...said.keys()].some((line) => holds(block, line)) ? said : NO_NOTES} noteActions={noteActions}
             below={[...below.keys()].some((line) => holds(block, line)) ? below : NO_COMMENTS}
             form={holds(block, formAt) ? formAt : null} />
         ))}
@@ -177,26 +185,33 @@ export function Diff({ changes, split, drafts, writing, actions, onComment, begi
 
 const NONE: ReadonlySet<number> = new Set();
 const NO_COMMENTS: ReadonlyMap<number, readonly Draft[]> = new Map();
+const NO_NOTES: ReadonlyMap<number, readonly AgentComment[]> = new Map();
 
 /** The place of a line by its number, on one side. */
 function lineOf(lines: readonly PlacedLine[], side: string, number: number): number | null {
   return lines.find((line) => (side === "old" ? line.k !== "+" && line.o === number : line.k !== "-" && line.n === number))?.at ?? null;
 }
 
-/** Drafts by the line they stand below. Those whose line is not there are listed elsewhere. */
-function commentsBelow(lines: readonly PlacedLine[], drafts: readonly Draft[]): ReadonlyMap<number, readonly Draft[]> {
-  const below = new Map<number, Draft[]>();
-  for (const draft of drafts) {
-    const at = draft.outdated ? null : lineOf(lines, draft.side, draft.endLine);
-    if (at !== null) below.set(at, [...(below.get(at) ?? []), draft]);
+type Commented = Pick<AgentComment, "side" | "line" | "endLine" | "outdated">;
+
+/** Where a comment stands; nothing if its line is not there. */
+const standsAt = (lines: readonly PlacedLine[], comment: Commented): number | null =>
+  comment.outdated ? null : lineOf(lines, comment.side, comment.endLine ?? comment.line);
+
+/** Comments by the line they stand below. Those whose line is not there are listed elsewhere. */
+function byLine<T extends Commented>(lines: readonly PlacedLine[], comments: readonly T[]): ReadonlyMap<number, readonly T[]> {
+  const below = new Map<number, T[]>();
+  for (const comment of comments) {
+    const at = standsAt(lines, comment);
+    if (at !== null) below.set(at, [...(below.get(at) ?? []), comment]);
   }
   return below;
 }
 
-/** The drafts that stand below no line: their lines are gone, or not in this comparison. */
-export function apart(changes: FileChanges, drafts: readonly Draft[]): Draft[] {
+/** The comments that stand below no line: their lines are gone, or not in this comparison. */
+export function apart<T extends Commented>(changes: FileChanges, comments: readonly T[]): T[] {
   const lines = placed(changes.hunks);
-  return drafts.filter((draft) => draft.outdated || lineOf(lines, draft.side, draft.endLine) === null);
+  return comments.filter((comment) => standsAt(lines, comment) === null);
 }
 
 interface BlockProps {
@@ -209,6 +224,8 @@ interface BlockProps {
   cursor: number | null;
   marked: ReadonlySet<number>;
   below: ReadonlyMap<number, readonly Draft[]>;
+  said: ReadonlyMap<number, readonly AgentComment[]>;
+  noteActions: NoteActions;
   form: number | null;
 }
 
@@ -220,7 +237,7 @@ class Block extends Component<BlockProps> {
     const now = this.props;
     const sameRows = now.rows.length === next.rows.length && now.rows.every((row, at) => row === next.rows[at]);
     return !sameRows || now.split !== next.split || now.colours !== next.colours || now.cursor !== next.cursor
-      || now.marked !== next.marked || now.below !== next.below || now.form !== next.form || (now.actions === null) !== (next.actions === null);
+      || now.marked !== next.marked || now.below !== next.below || now.said !== next.said || now.noteActions !== next.noteActions || now.form !== next.form || (now.actions === null) !== (next.actions === null);
   }
 
   override render() {
@@ -290,11 +307,14 @@ class Block extends Component<BlockProps> {
   }
 
   private comments(row: DiffRow): ComponentChildren[] {
-    const { below, form, actions } = this.props;
-    if (actions === null) return [];
+    const { below, said, noteActions, form, actions } = this.props;
     const found: ComponentChildren[] = [];
     for (const line of new Set([row.left, row.right])) {
       if (line === null) continue;
+      for (const note of said.get(line.at) ?? []) {
+        found.push(<div key={idOf(note)} role="row" class="diff-comment"><div role="gridcell"><AgentNote comment={note} actions={noteActions} /></div></div>);
+      }
+      if (actions === null) continue;
       for (const draft of below.get(line.at) ?? []) {
         found.push(<div key={draft.id} role="row" class="diff-comment"><div role="gridcell"><DraftComment draft={draft} actions={actions} /></div></div>);
       }
@@ -321,13 +341,6 @@ function Code({ line, pieces }: { line: PlacedLine; pieces: Piece[] | undefined 
       {line.end && <span class="diff-end"> no line break at the end of the file</span>}
     </span>
   );
-}
-
-/** A text in which the names of unseen characters stand out. */
-export function Visible({ text }: { text: string }) {
-  const parts = namesApart(withNames(text));
-  if (parts.length === 1) return <>{parts[0]}</>;
-  return <>{parts.map((part, at) => (at % 2 === 1 ? <mark key={at} class="unseen-character">{part}</mark> : part))}</>;
 }
 
 /** Lines as they are quoted. */

@@ -14,7 +14,7 @@ export interface CommentActions {
   drop: (draft: Draft) => void;
 }
 
-const about = ({ line, endLine, side }: Pick<Draft, "line" | "endLine" | "side">): string =>
+export const about = ({ line, endLine, side }: Pick<Draft, "line" | "endLine" | "side">): string =>
   `${endLine > line ? `lines ${line} to ${endLine}` : `line ${line}`}${side === "old" ? ", before the change" : ""}`;
 
 export function DraftComment({ draft, actions, quote = false }: { draft: Draft; actions: CommentActions; quote?: boolean }) {

@@ -2,7 +2,8 @@
 
 use super::{ApiClient, ClientError, part, task_path};
 use crate::changes::{
-    ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer, SendReview, TreeChanges,
+    AgentComments, AgentCommentsQuery, ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer,
+    SendReview, TreeChanges,
 };
 use crate::tree::{
     MergeAnswer, MergeRequest, PruneTrees, PrunedTrees, RestoreTree, RestoredTree, TreeList,
@@ -38,6 +39,16 @@ impl ApiClient {
         query: &ChangesQuery,
     ) -> Result<Vec<u8>, ClientError> {
         Ok(self.fetch(&task_path(id, task, "changes/patch"), query).await?.body.to_vec())
+    }
+
+    /// What agents say about the work of a task; about `@run` what they say about that of the run.
+    pub async fn agent_comments(
+        &self,
+        id: &str,
+        task: &str,
+        query: &AgentCommentsQuery,
+    ) -> Result<AgentComments, ClientError> {
+        self.get(&task_path(id, task, "comments"), query).await
     }
 
     /// Sends comments about its changes to the agent of a task, or says what would be sent.

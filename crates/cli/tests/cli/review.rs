@@ -103,3 +103,63 @@ fn a_review_of_what_is_over_begins_a_run_and_says_which() {
     let said = home.coven(&["review", "send", &full, "--summary", "say more"]).ok().out;
     assert!(said.contains("is over; ") && said.contains(" begins with it"), "{said}");
 }
+
+/// One that writes and one that reviews it, in the tree of the run.
+const REVIEWED: &str = "  - name: build\n    type: agent\n    isolation: run\n    mode: headless\n    \
+    permissions: all\n    prompt: 'write notes.txt first\\nsecond\\nthird'\n  - name: check\n    \
+    type: agent\n    isolation: run\n    mode: headless\n    permissions: read-only\n    \
+    expect: comments\n    prompt: 'json {\"summary\": \"Nearly.\", \"comments\": [{\"path\": \
+    \"notes.txt\", \"line\": 2, \"text\": \"why second?\"}, {\"path\": \"notes.txt\", \"line\": 3, \
+    \"text\": \"and third\"}]}'\n";
+
+#[test]
+fn what_an_agent_said_about_lines_is_listed_and_sent_to_the_one_whose_work_it_is() {
+    let home = repository();
+    home.run(REVIEWED, &[]).ok();
+    let name = home.only();
+    let full = format!("{name}/build");
+    let stat = home.coven(&["diff", &full, "--stat"]).ok().out;
+    let wanted = " notes.txt | +3 new\n1 file changed, +3 -0\n\n2 comments by agents\n check  Nearly.\n \
+                  check notes.txt:2  why second?\n check notes.txt:3  and third\n";
+    assert_eq!(stat, wanted);
+    let json = home.coven(&["diff", &full, "--json"]).ok().json();
+    let first = &json["agentComments"][0];
+    assert_eq!((&first["task"], &first["line"]), (&json!("check"), &json!(2)), "{json:#}");
+    assert_eq!(json["agentSummaries"][0]["text"], "Nearly.");
+    assert_eq!(json["files"][0]["path"], "notes.txt");
+    // A patch is for git alone.
+    assert!(!home.coven(&["diff", &full]).ok().out.contains("why second?"));
+
+    // The work in the tree of the run is that of the one who wrote, not of the one who looked.
+    let whose = ["review", "send", &name, "--summary", "write more.txt y", "--json"];
+    let whose = home.coven(&whose).ok().json();
+    home.coven(&["wait", whose["run"].as_str().unwrap(), "--timeout", "60s"]).ok();
+    let asked = home.coven(&["show", whose["run"].as_str().unwrap(), "--json"]).ok().json();
+    assert_eq!(asked["tasks"][0]["id"], "build", "{asked:#}");
+    let nobody = home.coven(&["review", "send", &full, "--from", "build"]).code(2).err;
+    assert!(nobody.contains("answers with comments"), "{nobody}");
+    // The lines are followed, mine go along, and what is gone is sent with what it was.
+    let trees = home.coven(&["trees", &name, "--json"]).ok().json();
+    let path = std::path::Path::new(trees["trees"][0]["path"].as_str().unwrap());
+    home.coven(&["comment", &full, "notes.txt:1", "mine"]).ok();
+    fs::write(path.join("notes.txt"), "zero\nfirst\nsecond\n").unwrap();
+    let send = ["review", "send", &full, "--from", "check"];
+    let would = home.coven(&[&send[..], &["--dry-run"]].concat()).ok().out;
+    for part in [
+        "check: Nearly.",
+        "notes.txt:2\n",
+        "mine",
+        "notes.txt:3\n",
+        "> +second\n\nwhy second?",
+        "About notes.txt:3, which was:\n> third\nand third",
+    ] {
+        assert!(would.contains(part), "{part}: {would}");
+    }
+    let sent = home.coven(&[&send[..], &["--summary", "write more.txt x", "--json"]].concat());
+    let sent = sent.ok().json();
+    assert_eq!((&sent["delivery"], &sent["comments"]), (&json!("run"), &json!(2)), "{sent:#}");
+    assert!(sent["message"].as_str().unwrap().contains("why second?"));
+    let left = home.coven(&["comment", &full, "--list", "--json"]).ok().json();
+    assert_eq!(left["comments"], json!([]));
+    home.coven(&["wait", sent["run"].as_str().unwrap(), "--timeout", "60s"]).ok();
+}

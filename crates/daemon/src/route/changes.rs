@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use coven_api::changes::{
-    ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer, SendReview, TreeChanges,
+    AgentComments, AgentCommentsQuery, ChangesQuery, FileChanges, FileChangesQuery, ReviewAnswer,
+    SendReview, TreeChanges,
 };
 use coven_api::device::DeviceRole;
 
@@ -37,6 +38,14 @@ pub(super) async fn patch(
     let patch = daemon.service.patch(&id, &task, &query).await?;
     let headers = [(header::CONTENT_TYPE, "text/x-diff")];
     Ok((headers, patch).into_response())
+}
+
+pub(super) async fn comments(
+    State(daemon): State<Daemon>,
+    Path((id, task)): Path<(String, String)>,
+    Query(query): Query<AgentCommentsQuery>,
+) -> Answer<AgentComments> {
+    Ok(Json(daemon.service.agent_comments(&id, &task, &query).await?))
 }
 
 pub(super) async fn review(

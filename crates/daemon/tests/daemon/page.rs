@@ -1,6 +1,7 @@
 //! The page in a real browser, against the real daemon and demo agents.
 
 mod access;
+mod agent_comments;
 mod attention;
 mod browser;
 mod changes;

@@ -2,7 +2,8 @@
 
 use coven_api::ProblemCode;
 use coven_api::changes::{
-    ChangesQuery, FileChange, FileChangeStatus, FileChangesQuery, FileKind, SendReview,
+    AgentCommentsQuery, ChangesQuery, FileChange, FileChangeStatus, FileChangesQuery, FileKind,
+    SendReview,
 };
 use coven_api::device::DeviceRole;
 use coven_api::tree::{
@@ -165,4 +166,55 @@ async fn a_device_sees_changes_by_looking_and_lands_them_with_every_right_alone(
     assert_eq!(trees[0].state, TreeState::Removed);
     let wrong = PruneTrees { force: Some("@run".to_owned()), ..PruneTrees::default() };
     assert_eq!(code(full.prune_trees(&wrong).await), ProblemCode::BadInput);
+}
+
+/// One that writes, and one that reviews it.
+const REVIEWED: &str = r#"name: reviewed
+description: One agent writes, another reviews.
+defaults: {isolation: run, adapter: demo, mode: headless}
+steps:
+  - {name: write, type: agent, permissions: all, prompt: 'write new.txt one\ntwo'}
+  - name: check
+    type: agent
+    permissions: read-only
+    expect: comments
+    prompt: 'json {"summary": "Nearly.", "comments": [{"path": "new.txt", "line": 2, "text": "why two?"}]}'
+"#;
+
+#[tokio::test]
+async fn what_an_agent_says_about_lines_is_told_with_its_name_and_followed() {
+    let home = Home::new();
+    repository(&home);
+    let daemon = home.daemon().await;
+    let start = StartWorkflow { isolation: Some(RunIsolation::Run), ..daemon.definition(REVIEWED) };
+    let id = daemon.start(&start).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    let all = AgentCommentsQuery::default();
+    let found = daemon.client.agent_comments(&id, "write", &all).await.unwrap();
+    assert_eq!((found.tree.as_deref(), found.comments.len()), (Some("@run"), 1));
+    let changes = daemon.client.changes(&id, "write", &ChangesQuery::default()).await.unwrap();
+    assert_eq!(found.head.as_deref(), Some(changes.head.as_str()), "the same files");
+    let one = &found.comments[0];
+    assert_eq!((one.task.as_str(), one.attempt, one.place), ("check", 1, 0));
+    assert_eq!((one.path.as_str(), one.line, one.end_line), ("new.txt", 2, None));
+    assert_eq!(
+        (one.text.as_str(), one.lines.as_slice()),
+        ("why two?", ["two".to_owned()].as_slice())
+    );
+    assert_eq!(found.summaries[0].text, "Nearly.");
+    let trees = daemon.client.trees(Some(&id), &TreesQuery::default()).await.unwrap().trees;
+    let file = std::path::Path::new(&trees[0].path).join("new.txt");
+    std::fs::write(&file, "zero\none\ntwo\n").unwrap();
+    let moved = daemon.client.agent_comments(&id, "@run", &all).await.unwrap();
+    assert_eq!((moved.comments[0].line, moved.comments[0].outdated), (3, false));
+    std::fs::write(&file, "zero\n").unwrap();
+    let gone = daemon.client.agent_comments(&id, "@run", &all).await.unwrap();
+    assert_eq!((gone.comments[0].line, gone.comments[0].outdated), (2, true));
+    let from = |from: &str| AgentCommentsQuery { from: Some(from.to_owned()) };
+    let named = daemon.client.agent_comments(&id, "write", &from("check")).await.unwrap();
+    assert_eq!(named.comments.len(), 1);
+    let nobody = daemon.client.agent_comments(&id, "write", &from("write")).await;
+    assert_eq!(code(nobody), ProblemCode::BadInput);
+    let no_task = daemon.client.agent_comments(&id, "none", &all).await;
+    assert_eq!(code(no_task), ProblemCode::TaskNotFound);
 }

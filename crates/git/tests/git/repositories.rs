@@ -15,6 +15,16 @@ fn a_folder_without_a_repository_is_none() {
 }
 
 #[test]
+fn the_users_name_is_their_own_whatever_a_repository_says() {
+    let fixture = Fixture::new();
+    fixture.plain(&fixture.root(), &["config", "user.name", "Somebody Else"]);
+    assert_eq!(fixture.git.user_name().as_deref(), Some("Pat Person"));
+    std::fs::write(fixture.path("home/.gitconfig"), "[user]\n\temail = pat@example.invalid\n")
+        .unwrap();
+    assert_eq!(fixture.git.user_name(), None);
+}
+
+#[test]
 fn repositories_that_no_tree_can_be_made_of_say_why() {
     let fixture = Fixture::empty();
     fixture.plain(&fixture.root(), &["init", "-q"]);

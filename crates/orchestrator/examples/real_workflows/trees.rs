@@ -218,7 +218,7 @@ async fn must_have(
     tree: &TreeId,
     line: &str,
 ) -> Result<(), Box<dyn Error>> {
-    let trees = orchestrator.trees(id, false).await?;
+    let trees = orchestrator.session_trees(id).await?.list(false).await;
     let found = trees.iter().find(|entry| entry.tree == *tree).ok_or("there is no tree")?;
     let text = std::fs::read_to_string(found.path.join("README.md"))?;
     if text.trim_end() == line { Ok(()) } else { Err(format!("the tree has {text:?}").into()) }

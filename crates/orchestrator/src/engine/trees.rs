@@ -5,6 +5,7 @@
 //! tree, which an agent can write to. Calls of one repository take turns.
 
 mod checkpoint;
+mod comments;
 mod commit;
 mod compare;
 mod land;
@@ -19,6 +20,7 @@ mod size;
 mod tree_job;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ use coven_workflow::state::{TreeRun, WorkflowRun};
 use coven_workflow::{SessionInput, State};
 use tokio::sync::{mpsc, oneshot};
 
+pub(crate) use self::comments::{WantedComments, about, as_written};
 use self::commit::CommitJob;
 pub(crate) use self::look::{entry, sessions_with_trees};
 pub use self::record::NoRepository;
@@ -234,6 +237,8 @@ pub(crate) struct TreePlace {
     tree: TreeRun,
     /// What its references begin with, before its own name.
     session_references: String,
+    /// Trees that are not called like their tasks.
+    aliases: BTreeMap<TreeId, String>,
     /// The readable name of the session, for the trailers of commits.
     session: String,
 }
@@ -263,6 +268,10 @@ impl TreePlace {
             allowed: record::programs_of(&record),
             mirror: mirror_of(state_dir, &record.common_dir),
             session_references: format!("{REFERENCES}{}", run.session()),
+            aliases: run
+                .trees()
+                .filter_map(|tree| Some((tree.tree.clone(), run.tree_alias(&tree.tree)?)))
+                .collect(),
             session: run.identity.name.clone(),
             repository: Repository {
                 root: record.root.clone().into(),

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId, TreeId};
+use coven_model::{AttemptId, Intervention, InterventionDecision, SessionId, TaskId};
 use coven_store::index::ResolveError;
 use coven_store::journal::OpenError;
 use coven_store::session::ReadOnlySession;
@@ -13,16 +13,14 @@ use coven_store::{BaseDir, FileError, Index, Registered, SessionAuthority, Sessi
 
 use super::TaskAccess;
 use super::access::attempt_folder;
-use super::tree_looks::TreeLooks;
+use super::session_trees::SessionTrees;
 use crate::engine::trees::sessions_with_trees;
 use crate::error::RequestError;
 use crate::event::EventSubscription;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
 use crate::state::{PastSession, look, settle, subscribe_past};
-use crate::trees::{
-    ChangesAgainst, TreeChanges, TreeCheckpointEntry, TreeEntry, TreeFileChanges, TreeRequestError,
-};
+use crate::trees::TreeEntry;
 
 /// The sessions of a base directory as they were when it was read. Clones share what was read.
 #[derive(Clone, Debug)]
@@ -125,82 +123,28 @@ impl Archive {
         blocking(move || subscribe_past(&archive.look(&id)?, after)).await
     }
 
-    /// The trees of a session, as [`Orchestrator::trees`](super::Orchestrator::trees) gives them.
-    pub async fn trees(
-        &self,
-        id: &SessionId,
-        sizes: bool,
-    ) -> Result<Vec<TreeEntry>, TreeRequestError> {
-        Ok(self.tree_looks(id).await?.entries(sizes).await)
-    }
-
     /// The trees of all sessions that are the user's own, those of the newest session first. A session
     /// that cannot be read is left out.
     pub async fn all_trees(&self, sizes: bool) -> Vec<TreeEntry> {
         let state_dir = self.state_dir.clone();
         let known = blocking(move || sessions_with_trees(&state_dir)).await;
-        let mut trees = Vec::new();
+        let mut all = Vec::new();
         for entry in self.list().into_iter().filter(|entry| known.contains(entry.id.as_str())) {
-            trees.extend(self.trees(&entry.id, sizes).await.unwrap_or_default());
+            if let Ok(trees) = self.session_trees(&entry.id).await {
+                all.extend(trees.list(sizes).await);
+            }
         }
-        trees
+        all
     }
 
-    /// The tree that a task worked in.
-    pub async fn tree_of_task(
-        &self,
-        id: &SessionId,
-        task: &TaskId,
-    ) -> Result<TreeId, TreeRequestError> {
-        self.tree_looks(id).await?.of_task(task)
-    }
-
-    /// The checkpoints of a tree, the first being what it was made with.
-    pub async fn tree_checkpoints(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-    ) -> Result<Vec<TreeCheckpointEntry>, TreeRequestError> {
-        let (archive, session) = (self.clone(), id.clone());
-        let look = blocking(move || archive.look(&session)).await.map_err(RequestError::from)?;
-        self.tree_looks(id).await?.checkpoints(tree, look).await
-    }
-
-    /// What differs in a tree.
-    pub async fn tree_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<TreeChanges, TreeRequestError> {
-        self.tree_looks(id).await?.changes(tree, against).await
-    }
-
-    /// The lines of one file that differ.
-    pub async fn tree_file_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-        path: &Path,
-    ) -> Result<TreeFileChanges, TreeRequestError> {
-        self.tree_looks(id).await?.file_changes(tree, against, path).await
-    }
-
-    /// All that differs in a tree as a patch that `git apply` takes.
-    pub async fn tree_patch(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<Vec<u8>, TreeRequestError> {
-        self.tree_looks(id).await?.patch(tree, against).await
-    }
-
-    async fn tree_looks(&self, id: &SessionId) -> Result<TreeLooks, RequestError> {
+    /// The trees of a session of the user's own.
+    pub async fn session_trees(&self, id: &SessionId) -> Result<SessionTrees, RequestError> {
         let snapshot = self.snapshot(id).await?;
         match self.index.get(id) {
-            Some(entry) if !entry.foreign => Ok(TreeLooks::new(snapshot, self.state_dir.clone())),
+            Some(entry) if !entry.foreign => {
+                let (archive, id) = (self.clone(), id.clone());
+                Ok(SessionTrees::new(snapshot, self.state_dir.clone(), move || archive.look(&id)))
+            }
             _ => Err(RequestError::Foreign(id.clone())),
         }
     }

@@ -37,6 +37,13 @@ pub(super) struct Prepared {
     origin: Option<TreeOrigin>,
 }
 
+impl Prepared {
+    /// The same with trees that begin at a commit.
+    pub(super) fn from(self, origin: TreeOrigin) -> Self {
+        Self { origin: Some(origin), ..self }
+    }
+}
+
 /// A commit that the trees of a session begin at.
 pub(super) struct TreeOrigin {
     pub(super) head: String,
@@ -215,22 +222,6 @@ impl Orchestrator {
         blocking(move || {
             let id = new_id();
             let prepared = orchestrator.prepare(new)?;
-            orchestrator.make_with_controller(prepared, &id, SessionStart::Begin)?;
-            Ok(id)
-        })
-        .await
-    }
-
-    /// The same with trees that begin at a commit.
-    pub(super) async fn execute_from(
-        &self,
-        new: NewSession,
-        origin: TreeOrigin,
-    ) -> Result<SessionId, ExecuteError> {
-        let orchestrator = self.clone();
-        blocking(move || {
-            let id = new_id();
-            let prepared = Prepared { origin: Some(origin), ..orchestrator.prepare(new)? };
             orchestrator.make_with_controller(prepared, &id, SessionStart::Begin)?;
             Ok(id)
         })

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::make::new_id;
+use super::make::{Prepared, TreeOrigin, new_id};
 use super::{Orchestrator, OrchestratorParts};
 use crate::engine::SessionStart;
 use crate::engine::trigger::{self, EventMeaning, MAX_TRIGGER_DEPTH, Triggers};
@@ -243,16 +243,42 @@ impl Orchestrator {
         owned(async move { orchestrator.execute_whole(new).await }).await
     }
 
-    async fn execute_whole(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
-        let Some(key) = new.key.clone() else { return Ok((self.execute_new(new).await?, false)) };
+    /// Makes a session whose trees begin at a commit and lets it run; once for a key, whenever the
+    /// process that does so dies.
+    pub(super) async fn execute_once_from(
+        &self,
+        key: String,
+        new: NewSession,
+        origin: TreeOrigin,
+    ) -> Result<SessionId, ExecuteError> {
         let orchestrator = self.clone();
-        let made = blocking(move || orchestrator.make_once_for_key(&key, true, new)).await?;
+        let whole = async move {
+            let maker = orchestrator.clone();
+            let made = blocking(move || {
+                let terms = ClaimTerms { begins: true, ..ClaimTerms::default() };
+                maker.make_once_of(&key, terms, || Ok(maker.prepare(new)?.from(origin)))
+            });
+            orchestrator.begun(made.await?).await
+        };
+        owned(whole).await
+    }
+
+    /// A session that was made, and begins if it has not.
+    async fn begun(&self, made: MadeOnce) -> Result<SessionId, ExecuteError> {
         let entry = self.entry(&made.id);
         let pending = entry.is_some_and(|entry| entry.status == WorkflowStatus::Pending);
         if made.is_waiting || (!made.is_new && pending) {
             self.resume(&made.id, None).await?;
         }
-        Ok((made.id, !made.is_new))
+        Ok(made.id)
+    }
+
+    async fn execute_whole(&self, new: NewSession) -> Result<(SessionId, bool), ExecuteError> {
+        let Some(key) = new.key.clone() else { return Ok((self.execute_new(new).await?, false)) };
+        let orchestrator = self.clone();
+        let made = blocking(move || orchestrator.make_once_for_key(&key, true, new)).await?;
+        let is_known = !made.is_new;
+        Ok((self.begun(made).await?, is_known))
     }
 
     /// The session of a key, made if there is none; says whether it was made now.
@@ -280,6 +306,15 @@ impl Orchestrator {
         terms: ClaimTerms,
         new: NewSession,
     ) -> Result<MadeOnce, ExecuteError> {
+        self.make_once_of(key, terms, || self.prepare(new))
+    }
+
+    fn make_once_of(
+        &self,
+        key: &str,
+        terms: ClaimTerms,
+        prepare: impl FnOnce() -> Result<Prepared, ExecuteError>,
+    ) -> Result<MadeOnce, ExecuteError> {
         let once = &self.shared.once;
         let _making = once.making.lock();
         let begins = terms.begins;
@@ -288,7 +323,7 @@ impl Orchestrator {
             return Ok(before(id));
         }
         // What cannot be made claims nothing: a request that mends it may use the same key.
-        let prepared = self.prepare(new)?;
+        let prepared = prepare()?;
         match once.claims.claim(key, terms, self.shared.manager.now(), new_id)? {
             Claimed::Made(id) => Ok(before(id)),
             Claimed::Make(id) => {

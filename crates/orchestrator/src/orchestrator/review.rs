@@ -1,9 +1,11 @@
 //! A person's review of what a task did, given to its agent as one message.
 
-use coven_model::{AttemptId, ReviewRemark, SessionId, TaskId, TreeId};
+use coven_model::event::SessionEvent;
+use coven_model::{AttemptId, ContentDigest, ReviewRemark, SessionId, TaskId, TreeId};
 use coven_workflow::SessionInput;
 use coven_workflow::input::SentReview;
 use coven_workflow::state::{RefusalReason, WorkflowRun};
+use serde_json::json;
 
 use super::Orchestrator;
 use super::make::TreeOrigin;
@@ -37,7 +39,7 @@ impl Orchestrator {
         if no_summary && review.comments.iter().all(|comment| is_blank(&comment.text)) {
             return Err(TreeRequestError::NotNow("the review says nothing".to_owned()));
         }
-        let tree = self.tree_of_task(id, task).await?;
+        let tree = self.session_trees(id).await?.of_task(task)?;
         let found = self.tree(id, &tree).await?;
         let target = found.target();
         let (review, text) = blocking(move || {
@@ -146,12 +148,36 @@ impl Orchestrator {
             ..NewSession::of_plan(plan)
         };
         let origin = TreeOrigin { head: head.to_string(), branch: target };
-        let run = self.execute_from(new, origin).await;
+        let key = self.follow_up_key(id, &review).await?;
+        let run = self.execute_once_from(key, new, origin).await;
         let run = run.map_err(|error| TreeRequestError::NotNow(error.to_string()))?;
         let name = self.entry(&run).map(|entry| entry.name).unwrap_or_default();
         review.run = Some(run.clone());
         self.input(id, SessionInput::Reviewed(Box::new(review))).await?;
         Ok(ReviewDelivery::Run { id: run, name })
+    }
+
+    /// What a run is made for that begins with a review: this review, after those that were recorded.
+    /// If the process dies before the review is, the same review finds the run that was made for it.
+    async fn follow_up_key(
+        &self,
+        id: &SessionId,
+        review: &SentReview,
+    ) -> Result<String, RequestError> {
+        let (manager, session) = (self.shared.manager.clone(), id.clone());
+        let task = review.job.task.clone();
+        let recorded = blocking(move || {
+            let mut recorded = 0_u32;
+            for record in manager.look(&session)?.reader()?.read_from::<SessionEvent>(1)? {
+                if let SessionEvent::ReviewSent { job, run: Some(_), .. } = record?.fact {
+                    recorded += u32::from(job.task == task);
+                }
+            }
+            Ok::<_, RequestError>(recorded)
+        });
+        let said = json!({"comments": review.comments, "summary": review.summary});
+        let said = ContentDigest::of_bytes(said.to_string().as_bytes());
+        Ok(format!("review/{id}/{}/{}/{said}", review.job.task, recorded.await?))
     }
 }
 

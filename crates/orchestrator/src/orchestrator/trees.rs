@@ -1,6 +1,6 @@
 //! What people want of trees: to see them, to compare, merge, bring back and remove them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use coven_model::{AgentState, SessionId, TaskId, TreeId};
 use coven_workflow::SessionInput;
@@ -9,35 +9,28 @@ use coven_workflow::input::TreeReport;
 use coven_workflow::state::{RunPhase, TreePhase};
 
 use super::Orchestrator;
-use super::tree_looks::{FoundTree, TreeLooks};
+use super::session_trees::{FoundTree, SessionTrees};
 use crate::engine::Runner;
 use crate::engine::trees::{TreeError, TreeRemoval, sessions_with_trees, turn_of};
 use crate::error::RequestError;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
 use crate::trees::{
-    ChangesAgainst, MergeReport, MergeRequest, PruneRequest, PrunedTree, RestoreRequest,
-    RestoredTree, TreeChanges, TreeCheckpointEntry, TreeEntry, TreeFileChanges, TreeRequestError,
+    MergeReport, MergeRequest, PruneRequest, PrunedTree, RestoreRequest, RestoredTree, TreeEntry,
+    TreeRequestError,
 };
 
 impl Orchestrator {
-    /// The trees of a session that is live or over, that of the run first.
-    pub async fn trees(
-        &self,
-        id: &SessionId,
-        sizes: bool,
-    ) -> Result<Vec<TreeEntry>, TreeRequestError> {
-        Ok(self.tree_looks(id).await?.entries(sizes).await)
-    }
-
     /// The trees of all sessions of the base directory that are the user's own, those of the newest
     /// session first. A session that cannot be read is left out.
     pub async fn all_trees(&self, sizes: bool) -> Vec<TreeEntry> {
-        let mut trees = Vec::new();
+        let mut all = Vec::new();
         for id in self.sessions_with_trees().await {
-            trees.extend(self.trees(&id, sizes).await.unwrap_or_default());
+            if let Ok(trees) = self.session_trees(&id).await {
+                all.extend(trees.list(sizes).await);
+            }
         }
-        trees
+        all
     }
 
     /// Those that have trees or had some, newest first, without reading the journals of all others.
@@ -53,70 +46,19 @@ impl Orchestrator {
         ids.filter(|id| self.shared.manager.is_own(id) && has_trees(id)).collect()
     }
 
-    /// The tree that a task works in or worked in last.
-    pub async fn tree_of_task(
-        &self,
-        id: &SessionId,
-        task: &TaskId,
-    ) -> Result<TreeId, TreeRequestError> {
-        self.tree_looks(id).await?.of_task(task)
-    }
-
-    /// The checkpoints of a tree, the first being what it was made with.
-    pub async fn tree_checkpoints(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-    ) -> Result<Vec<TreeCheckpointEntry>, TreeRequestError> {
-        let (manager, session) = (self.shared.manager.clone(), id.clone());
-        let look = blocking(move || manager.look(&session)).await.map_err(RequestError::from)?;
-        self.tree_looks(id).await?.checkpoints(tree, look).await
-    }
-
-    /// What differs in a tree: its files as they are, untracked ones included and ignored ones not. Of
-    /// a tree that is not there, those of its last checkpoint.
-    pub async fn tree_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<TreeChanges, TreeRequestError> {
-        self.tree_looks(id).await?.changes(tree, against).await
-    }
-
-    /// The lines of one file that differ. `path` is one of those that the list has.
-    pub async fn tree_file_changes(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-        path: &Path,
-    ) -> Result<TreeFileChanges, TreeRequestError> {
-        self.tree_looks(id).await?.file_changes(tree, against, path).await
-    }
-
-    /// All that differs in a tree as a patch that `git apply` takes.
-    pub async fn tree_patch(
-        &self,
-        id: &SessionId,
-        tree: &TreeId,
-        against: ChangesAgainst,
-    ) -> Result<Vec<u8>, TreeRequestError> {
-        self.tree_looks(id).await?.patch(tree, against).await
-    }
-
     fn state_dir(&self) -> PathBuf {
         self.shared.options.state_dir.clone()
     }
 
-    /// The session, if the user made it. What a foreign one says about a repository leads nowhere.
-    async fn tree_looks(&self, id: &SessionId) -> Result<TreeLooks, RequestError> {
+    /// The trees of a session that is live or over, if the user made it. What a foreign one says about
+    /// a repository leads nowhere.
+    pub async fn session_trees(&self, id: &SessionId) -> Result<SessionTrees, RequestError> {
         let snapshot = self.snapshot(id).await?;
-        if self.shared.manager.is_own(id) {
-            Ok(TreeLooks::new(snapshot, self.state_dir()))
-        } else {
-            Err(RequestError::Foreign(id.clone()))
+        if !self.shared.manager.is_own(id) {
+            return Err(RequestError::Foreign(id.clone()));
         }
+        let (manager, id) = (self.shared.manager.clone(), id.clone());
+        Ok(SessionTrees::new(snapshot, self.state_dir(), move || manager.look(&id)))
     }
 
     pub(super) async fn tree(
@@ -124,7 +66,7 @@ impl Orchestrator {
         id: &SessionId,
         tree: &TreeId,
     ) -> Result<FoundTree, TreeRequestError> {
-        self.tree_looks(id).await?.find(tree)
+        self.session_trees(id).await?.find(tree)
     }
 
     /// Brings what was done in a tree onto a branch, or says what would happen. What is uncommitted is
@@ -227,7 +169,7 @@ impl Orchestrator {
         sessions.dedup();
         let mut pruned = Vec::new();
         for id in sessions {
-            let snapshot = self.tree_looks(&id).await?.into_snapshot();
+            let snapshot = self.session_trees(&id).await?.into_snapshot();
             let Some(run) = snapshot.state().run() else { continue };
             // Those of tasks first: what they have may be on the tree of the run.
             let mut trees: Vec<TreeId> = run.trees().map(|tree| tree.tree.clone()).collect();

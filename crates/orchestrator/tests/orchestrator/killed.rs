@@ -7,6 +7,7 @@
 
 mod keeper;
 mod proof;
+mod reviews;
 mod trees;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

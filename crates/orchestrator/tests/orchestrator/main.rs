@@ -43,6 +43,7 @@ mod support;
 mod tasks;
 mod teams;
 mod terminals;
+mod tree_comments;
 mod tree_confinement;
 mod tree_requests;
 mod tree_traps;

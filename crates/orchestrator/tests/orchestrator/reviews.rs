@@ -106,7 +106,7 @@ async fn a_review_of_what_is_over_begins_a_run_that_goes_on_from_what_was_done()
         })
         .await;
         assert_eq!(told, (Some(next.clone()), None), "{over}");
-        let trees = orchestrator.trees(&next, false).await.unwrap();
+        let trees = orchestrator.session_trees(&next).await.unwrap().list(false).await;
         assert_eq!(trees[0].target.as_deref(), Some("main"), "{over}: it is for the same branch");
     }
 }
@@ -132,7 +132,7 @@ async fn a_review_of_what_failed_lets_its_run_go_on_also_in_another_process() {
     assert_eq!(sent.delivery, Some(ReviewDelivery::Attempt { number: 2 }));
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Failed, "{:#?}", view.errors);
-    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
     let tree = &trees.iter().find(|tree| tree.tree.task() == Some(&task)).unwrap().path;
     let read = |name: &str| std::fs::read_to_string(tree.join(name)).unwrap();
     assert_eq!((read("new.txt"), read("other.txt")), ("hello\n".to_owned(), "x\n".to_owned()));

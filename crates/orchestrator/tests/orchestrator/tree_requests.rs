@@ -101,7 +101,15 @@ async fn what_differs_in_a_tree_is_shown_also_when_its_run_is_over_and_it_is_gon
 
     let base_changes = |against| {
         let (orchestrator, id) = (orchestrator.clone(), id.clone());
-        async move { orchestrator.tree_changes(&id, &TreeId::Run, against).await.unwrap() }
+        async move {
+            orchestrator
+                .session_trees(&id)
+                .await
+                .unwrap()
+                .changes(&TreeId::Run, against)
+                .await
+                .unwrap()
+        }
     };
     let changes = base_changes(ChangesAgainst::Base).await;
     assert!(changes.present && changes.target.as_deref() == Some("main"));
@@ -124,14 +132,25 @@ async fn what_differs_in_a_tree_is_shown_also_when_its_run_is_over_and_it_is_gon
     // One checkpoint later there is only what came after it.
     let later = base_changes(ChangesAgainst::Checkpoint(1)).await;
     assert_eq!(later.files.len(), 4, "{:#?}", later.files);
-    let unknown =
-        orchestrator.tree_changes(&id, &TreeId::Run, ChangesAgainst::Checkpoint(99)).await;
+    let unknown = orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .changes(&TreeId::Run, ChangesAgainst::Checkpoint(99))
+        .await;
     assert!(matches!(unknown, Err(TreeRequestError::NoCheckpoint { number: 99, .. })));
 
     let lines = |name: &'static str| {
         let (orchestrator, id) = (orchestrator.clone(), id.clone());
         let against = ChangesAgainst::Base;
-        async move { orchestrator.tree_file_changes(&id, &TreeId::Run, against, Path::new(name)).await }
+        async move {
+            orchestrator
+                .session_trees(&id)
+                .await
+                .unwrap()
+                .file_changes(&TreeId::Run, against, Path::new(name))
+                .await
+        }
     };
     let shown = lines("shared.txt").await.unwrap();
     let texts: Vec<&str> = shown.hunks[0].lines.iter().map(|line| line.text.as_str()).collect();
@@ -140,7 +159,13 @@ async fn what_differs_in_a_tree_is_shown_also_when_its_run_is_over_and_it_is_gon
     assert_eq!(lines("link").await.unwrap().hunks[0].lines[0].text, "/etc/passwd");
     assert!(lines("long.txt").await.unwrap().hunks.is_empty());
     assert!(matches!(lines("none").await, Err(TreeRequestError::NotChanged(_))));
-    let patch = orchestrator.tree_patch(&id, &TreeId::Run, ChangesAgainst::Base).await.unwrap();
+    let patch = orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .patch(&TreeId::Run, ChangesAgainst::Base)
+        .await
+        .unwrap();
     assert!(String::from_utf8_lossy(&patch).contains("+++ b/new.txt"));
 
     // What is on the target already is no change against it.
@@ -148,9 +173,15 @@ async fn what_differs_in_a_tree_is_shown_also_when_its_run_is_over_and_it_is_gon
     git(base.path(), &["merge", "--quiet", "--ff-only", &changes.branch]);
     assert_eq!(base_changes(ChangesAgainst::Target).await.files.len(), 4);
 
-    let task = orchestrator.tree_of_task(&id, &TaskId::new("work").unwrap()).await.unwrap();
+    let task = orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .of_task(&TaskId::new("work").unwrap())
+        .unwrap();
     assert_eq!(task, TreeId::Run);
-    let by_name = orchestrator.tree_of_task(&id, &TaskId::new("none").unwrap()).await;
+    let by_name =
+        orchestrator.session_trees(&id).await.unwrap().of_task(&TaskId::new("none").unwrap());
     assert!(matches!(by_name, Err(TreeRequestError::Request(RequestError::NoTask { .. }))));
 
     let force = vec![(id.clone(), TreeId::Run)];
@@ -161,7 +192,7 @@ async fn what_differs_in_a_tree_is_shown_also_when_its_run_is_over_and_it_is_gon
     let gone = base_changes(ChangesAgainst::Base).await;
     assert!(!gone.present);
     assert_eq!(gone.files.len(), 7, "its last checkpoint has everything");
-    let entries = orchestrator.trees(&id, true).await.unwrap();
+    let entries = orchestrator.session_trees(&id).await.unwrap().list(true).await;
     assert_eq!((entries[0].state, entries[0].bytes), (TreeState::Removed, None));
 }
 
@@ -191,7 +222,7 @@ async fn a_merge_moves_the_clean_checkout_forward_and_a_second_one_brings_what_i
         let merges = git(base.path(), &["rev-list", "--count", "--merges", "main"]);
         assert_eq!(merges, if mode == MergeMode::Merge { "1" } else { "0" });
         assert_eq!(merge(&orchestrator, &id, mode).await.outcome, MergeOutcome::UpToDate);
-        let entry = &orchestrator.trees(&id, true).await.unwrap()[0];
+        let entry = &orchestrator.session_trees(&id).await.unwrap().list(true).await[0];
         let TreeLandingState::Landed { onto, newer: false, .. } = &entry.landing else { panic!() };
         assert_eq!(onto, "main");
         assert!(entry.bytes.unwrap() > 0);
@@ -364,8 +395,13 @@ async fn a_checkpoint_is_brought_back_in_a_tree_of_its_own() {
         .map(|tree| tree.path)
         .collect();
     assert_eq!(listed.len(), 2);
-    let changes =
-        orchestrator.tree_changes(&id, &restored.tree, ChangesAgainst::Base).await.unwrap();
+    let changes = orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .changes(&restored.tree, ChangesAgainst::Base)
+        .await
+        .unwrap();
     assert_eq!(changes.files.len(), 2, "{:#?}", changes.files);
     let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
     assert!(pruned.iter().all(|tree| tree.kept.is_some()), "{pruned:#?}");
@@ -397,7 +433,13 @@ async fn a_review_reaches_the_living_agent_as_one_message() {
         end_line: None,
         text: text.to_owned(),
     };
-    let changes = orchestrator.tree_changes(&id, &TreeId::Run, ChangesAgainst::Base).await.unwrap();
+    let changes = orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .changes(&TreeId::Run, ChangesAgainst::Base)
+        .await
+        .unwrap();
     let review = Review {
         comments: vec![comment(1, "why hello?"), comment(1, "and not hi?")],
         summary: Some("Nearly.".to_owned()),

@@ -90,7 +90,7 @@ async fn what_was_written_after_the_last_turn_is_kept_before_a_hook_changes_it()
     })
     .await;
     let tree = TreeId::Task("build.0".parse().unwrap());
-    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
     let folder = &trees.iter().find(|entry| entry.tree == tree).unwrap().path;
     write(folder, "new.txt", "edited\n");
     crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Approve).await;
@@ -101,7 +101,16 @@ async fn what_was_written_after_the_last_turn_is_kept_before_a_hook_changes_it()
     let mirrors = mirrors.map(|entry| entry.unwrap().path().join("mirror.git"));
     let mirror = mirrors.into_iter().find(|path| path.is_dir()).unwrap();
     let mut held = Vec::new();
-    for checkpoint in orchestrator.tree_checkpoints(&id, &tree).await.unwrap().iter().skip(1) {
+    for checkpoint in orchestrator
+        .session_trees(&id)
+        .await
+        .unwrap()
+        .checkpoints(&tree)
+        .await
+        .unwrap()
+        .iter()
+        .skip(1)
+    {
         held.push(git(&mirror, &["show", &format!("{}:new.txt", checkpoint.commit)]));
     }
     assert!(held.contains(&"hello".to_owned()) && held.contains(&"edited".to_owned()), "{held:?}");
@@ -125,7 +134,7 @@ async fn files_that_a_filter_changes_are_committed_and_landed() {
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(branch(&base, &view.name, "a.big"), "alpha");
     assert_eq!(branch(&base, &view.name, "b.big"), "beta");
-    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
     let kept = left(&orchestrator, &id).await;
     assert_eq!(kept, ["@run"], "what git would check out is committed: {trees:#?}");
 
@@ -150,7 +159,7 @@ async fn a_change_beside_files_of_a_filter_keeps_a_tree() {
     let (orchestrator, id, view) = run(&base, &team(&[alone])).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     merge(&orchestrator, &id).await;
-    let tree = orchestrator.trees(&id, false).await.unwrap()[0].path.clone();
+    let tree = orchestrator.session_trees(&id).await.unwrap().list(false).await[0].path.clone();
     write(&tree, "b.big", "BETTER\n");
     // git itself is told to look away.
     git(&tree, &["update-index", "--assume-unchanged", "b.big"]);
@@ -175,7 +184,7 @@ async fn merge(orchestrator: &Orchestrator, id: &SessionId) {
 
 /// The trees that are there.
 async fn left(orchestrator: &Orchestrator, id: &SessionId) -> Vec<String> {
-    let trees = orchestrator.trees(id, false).await.unwrap().into_iter();
+    let trees = orchestrator.session_trees(id).await.unwrap().list(false).await.into_iter();
     trees
         .filter(|tree| tree.state == TreeState::Ready)
         .map(|tree| match tree.tree {
@@ -234,7 +243,7 @@ async fn a_commit_whose_signing_asks_for_a_passphrase_is_told_and_nothing_is_lan
     let asked = crate::support::intervention(&mut events).await;
     assert_eq!(asked.kind, InterventionKind::TreeProblem);
     assert!(asked.reason.contains("no passphrase was given"), "{}", asked.reason);
-    let tree = orchestrator.trees(&id, false).await.unwrap()[1].path.clone();
+    let tree = orchestrator.session_trees(&id).await.unwrap().list(false).await[1].path.clone();
     assert_eq!(std::fs::read_to_string(tree.join("new.txt")).unwrap(), "hello\n");
     git(base.path(), &["config", "commit.gpgsign", "false"]);
     crate::support::decide(&orchestrator, &asked, coven_model::InterventionChoice::Retry).await;
@@ -390,7 +399,7 @@ async fn fifty_trees_asked_for_at_once_are_fifty_trees() {
         run.trees().filter(|tree| tree.tree != TreeId::Run && tree.is_ready()).count()
     };
     until("fifty trees", || ready() == 50).await;
-    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
     let paths: std::collections::BTreeSet<PathBuf> =
         trees.iter().map(|tree| tree.path.clone()).collect();
     let ports: std::collections::BTreeSet<u16> =

@@ -6,16 +6,15 @@ use coven_api::changes::{
     ChangeHunk, ChangeLine, ChangeLineKind, ChangesQuery, CheckpointItem, FileChange,
     FileChangeStatus, FileChanges, FileChangesQuery, FileKind, ModeChange, TreeChanges,
 };
-use coven_model::{SessionId, TreeId};
+use coven_model::TreeId;
 use coven_orchestrator as engine;
-use coven_orchestrator::ChangesAgainst;
+use coven_orchestrator::{ChangesAgainst, SessionTrees};
 
 use super::words::{line_words, path_of_words, path_words};
 use super::{tree_id, tree_name};
 use crate::error::ServiceError;
 use crate::find::FoundSession;
 use crate::service::Service;
-use crate::sessions::Sessions;
 use crate::text::excerpt;
 
 /// The largest answer about changes, in bytes of what is in it.
@@ -52,8 +51,7 @@ fn against_words(against: ChangesAgainst) -> String {
 
 /// A tree whose files are looked at.
 struct LookedAt {
-    sessions: Sessions,
-    session: SessionId,
+    trees: SessionTrees,
     tree: TreeId,
     against: ChangesAgainst,
 }
@@ -68,7 +66,8 @@ impl Service {
         let against = self::against(against)?;
         let FoundSession { sessions, id: session, .. } = self.find(id).await?;
         let tree = tree_id(&sessions, &session, task).await?;
-        Ok(LookedAt { sessions, session, tree, against })
+        let trees = sessions.session_trees(&session).await?;
+        Ok(LookedAt { trees, tree, against })
     }
 
     /// The files that differ in the tree of a task.
@@ -79,8 +78,8 @@ impl Service {
         query: &ChangesQuery,
     ) -> Result<TreeChanges, ServiceError> {
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
-        let changes = at.sessions.tree_changes(&at.session, &at.tree, at.against).await?;
-        let checkpoints = at.sessions.tree_checkpoints(&at.session, &at.tree).await?;
+        let changes = at.trees.changes(&at.tree, at.against).await?;
+        let checkpoints = at.trees.checkpoints(&at.tree).await?;
         let (files, cut) = listed(&changes.files);
         Ok(TreeChanges {
             tree: tree_name(&changes.tree),
@@ -114,8 +113,7 @@ impl Service {
     ) -> Result<FileChanges, ServiceError> {
         let path = path_of_words(&query.path)?;
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
-        let changes =
-            at.sessions.tree_file_changes(&at.session, &at.tree, at.against, &path).await?;
+        let changes = at.trees.file_changes(&at.tree, at.against, &path).await?;
         let (hunks, marked, cut) = shown(changes.hunks);
         Ok(FileChanges {
             tree: tree_name(&changes.tree),
@@ -136,7 +134,7 @@ impl Service {
         query: &ChangesQuery,
     ) -> Result<Vec<u8>, ServiceError> {
         let at = self.looked_at(id, task, query.against.as_deref()).await?;
-        Ok(at.sessions.tree_patch(&at.session, &at.tree, at.against).await?)
+        Ok(at.trees.patch(&at.tree, at.against).await?)
     }
 }
 

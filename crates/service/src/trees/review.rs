@@ -78,9 +78,14 @@ async fn only_task_of_run(
     let snapshot = orchestrator.snapshot(session).await?;
     let plan = snapshot.plan().ok_or_else(|| ServiceError::SessionGone(session.clone()))?;
     let lanes = plan.rows.iter().flat_map(|row| &row.lanes);
+    // What was done is none of an agent's that only looked at it.
+    let is_author = |task: &TaskId| snapshot.state().run().is_some_and(|run| run.is_author(task));
     let (mut tasks, mut agents) = (Vec::new(), Vec::new());
     for lane in lanes.filter(|lane| lane.attempt > 0 && lane.adapter != "shell") {
         let Ok(task) = TaskId::new(lane.task.clone()) else { continue };
+        if !is_author(&task) {
+            continue;
+        }
         if snapshot.state().run().and_then(|run| run.tree_of_task(&task)) == Some(TreeId::Run) {
             tasks.push(task.clone());
         }

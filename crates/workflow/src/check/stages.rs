@@ -64,6 +64,7 @@ fn check_task(context: &mut CheckContext<'_>, task: &SourceNode) {
     context.environment(task, None);
     context.durations(task);
     context.terminal_size(task);
+    context.expectation(task);
     for key in ["prompt", "cwd", "name", "model"] {
         if let Some(text) = task.get(key) {
             context.plain_text(text);

@@ -5,6 +5,7 @@ use coven_notation::{MapEntry, SourceNode, near};
 use super::context::{CheckContext, list};
 use super::variables::{StepVariables, type_of_schema};
 use crate::condition::ValueType;
+use crate::expect::comments;
 
 /// The keys that every step has.
 const COMMON_STEP_KEYS: [&str; 14] = [
@@ -218,6 +219,7 @@ pub(super) fn answer(step: &SourceNode, text: ValueType) -> ValueType {
         None => text,
         Some(expect) => match expect.as_str() {
             Some("text" | "any") => text,
+            Some("comments") => type_of_schema(&comments::schema()),
             Some(_) => ValueType::Any,
             None => type_of_schema(&expect.to_json()),
         },

@@ -6,7 +6,7 @@ use coven_model::TaskId;
 use coven_notation::{SourceFile, SourceNode};
 use serde_json::Value;
 
-use super::{CompileError, exit_codes, size};
+use super::{CompileError, exit_codes, expect, size};
 use crate::check::PositionFinder;
 use crate::definition::stages::{StageDefinition, StageWorkflow, TaskDefinition};
 use crate::plan::{
@@ -94,6 +94,7 @@ fn compile_task(task: TaskDefinition) -> Result<StageTask, CompileError> {
     agent.pending_inputs = task.pending_inputs.into_iter().map(verbatim).collect();
     agent.keep_alive = task.keep_alive;
     agent.channel = task.channel;
+    agent.expect = expect(task.expect)?;
     agent.ok_exit_codes = exit_codes(task.ok_exit_codes)?;
     agent.size = size(task.size.as_ref())?;
     Ok(StageTask {

@@ -178,7 +178,7 @@ fn judged(
         judge_cut_output(step, task, &mut outcome);
     }
     if outcome.ok {
-        let expected = expected(step, task);
+        let expected = step.expected(task.role);
         match expected.read(outcome.output.as_deref().unwrap_or_default()) {
             Ok(_) if is_empty_answer(task, live, expected, &outcome) => {
                 outcome.ok = false;
@@ -215,7 +215,7 @@ fn judged(
 fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
     let kept = outcome.output.as_ref().map_or(0, String::len);
     let whole = kept as u64 + outcome.omitted;
-    let is_used = step.output.is_some() || *expected(step, task) != ExpectedOutput::Text;
+    let is_used = step.output.is_some() || *step.expected(task.role) != ExpectedOutput::Text;
     outcome.ok = !is_used;
     outcome.reason = if is_used {
         format!(
@@ -279,23 +279,5 @@ fn accept_exit(live: &LiveJob, outcome: &mut JobOutcome) {
         ProcessEnding::Lost | ProcessEnding::TimedOut | ProcessEnding::NotStarted
     ) {
         outcome.ok = false;
-    }
-}
-
-/// What the output of a task must be.
-fn expected<'a>(step: &'a PlanStep, task: &TaskRun) -> &'a ExpectedOutput {
-    match (&step.action, task.role) {
-        (_, TaskRole::Arbiter(_)) | (StepAction::Gate { .. }, _) => &ExpectedOutput::Text,
-        (
-            StepAction::Agent { agent }
-            | StepAction::AgentLoop { agent, .. }
-            | StepAction::ParallelAgents { agent, .. },
-            _,
-        ) => &agent.expect,
-        (StepAction::Script { expect, .. }, _) => expect,
-        (StepAction::Stage { tasks }, role) => {
-            let place = crate::state::place(role);
-            tasks.get(place).map_or(&ExpectedOutput::Text, |task| &task.agent.expect)
-        }
     }
 }

@@ -12,6 +12,7 @@ use coven_model::{
 use serde_json::{Value, json};
 
 use super::DecisionDraft;
+use crate::expect::{ExpectedOutput, comments};
 use crate::plan::{AgentSpec, LoopContext, PlanStep, ShellScript, StepAction};
 use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, WorkflowRun, place};
 use crate::template::{TextTemplate, to_text};
@@ -226,6 +227,11 @@ fn started(
             review::begin_with(work, &review, conversation);
             given.inputs.clear();
         }
+        if *step.expected(role) == ExpectedOutput::Comments {
+            let last =
+                given.inputs.last_mut().unwrap_or_else(|| work.prompt.get_or_insert_default());
+            ask_for_comments(last);
+        }
     }
     let spec = JobSpec {
         job: JobId {
@@ -248,6 +254,15 @@ fn started(
     };
     let at = coven_model::Timestamp::default();
     Ok(TaskStarted { spec, role, limit, inputs: given.inputs, place: AttemptPlace::Jobs, at })
+}
+
+/// Says in what is told last what the answer must be.
+fn ask_for_comments(told: &mut String) {
+    let request = comments::request();
+    if !told.contains(request) {
+        let gap = if told.is_empty() { "" } else { "\n\n" };
+        *told = format!("{}{gap}{request}", told.trim_end());
+    }
 }
 
 fn round_before(state: &StepRun, role: TaskRole) -> Option<&TaskRun> {

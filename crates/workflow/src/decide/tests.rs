@@ -6,6 +6,7 @@ mod many;
 mod messages;
 mod people;
 mod refused;
+mod reviewers;
 mod reviews;
 mod rounds;
 mod single;

@@ -226,8 +226,8 @@ pub struct StepDefinition {
     #[schemars(schema_with = "domain")]
     #[serde(default)]
     pub domain: Option<String>,
-    /// What the result must be: `text`, `any` (also nothing), `json`, or a JSON schema. For agents
-    /// and scripts.
+    /// What the result must be: `text`, `any` (also nothing), `json`, a JSON schema, or `comments`
+    /// (a review, shown at the lines it is about). For agents and scripts.
     #[schemars(schema_with = "expect")]
     #[serde(default)]
     pub expect: Value,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{OnLostName, domain, exit_codes, id, size};
+use super::{OnLostName, domain, exit_codes, expect, id, size};
 use crate::plan::{Isolation, OnLost};
 
 /// A stage workflow: stages that run one after another, each with tasks that run side by side.
@@ -85,6 +85,11 @@ pub struct TaskDefinition {
     #[schemars(schema_with = "exit_codes")]
     #[serde(default)]
     pub ok_exit_codes: Value,
+    /// What the answer must be: `text` (the default), `any` (also nothing), `json`, a JSON schema, or
+    /// `comments` (a review, shown at the lines it is about).
+    #[schemars(schema_with = "expect")]
+    #[serde(default)]
+    pub expect: Value,
     /// The size of its terminal, such as `100x30`: columns and rows.
     #[schemars(schema_with = "size")]
     #[serde(default)]

@@ -115,7 +115,9 @@ pub(super) fn enter(run: &mut WorkflowRun, spec: &JobSpec) {
 
 /// A job has ended, or its agent a turn: what is in its tree is to be kept.
 pub(super) fn leave(run: &mut WorkflowRun, spec: &JobSpec, succeeded: bool) {
-    let Some(own) = spec.tree.as_ref().filter(|_| may_write(spec)) else { return };
+    // What it wrote comments about has to be known later, also if it only read.
+    let is_told_of = may_write(spec) || (succeeded && run.is_reviewer(&spec.job.attempt.task));
+    let Some(own) = spec.tree.as_ref().filter(|_| is_told_of) else { return };
     change(run, &own.tree, |tree| {
         tree.checkpoint_due = Some(spec.job.attempt.clone());
         // It is landed again: the agent may have resolved it.

@@ -176,6 +176,16 @@ impl WorkflowRun {
         self.tree_of(step, role).filter(|tree| self.tree(tree).is_some())
     }
 
+    /// Whether what was done may be this task's: its agent may write, and was not asked for a review.
+    pub fn is_author(&self, task: &TaskId) -> bool {
+        let writes = || {
+            let (step, at) = self.identity.locate(task)?;
+            let role = self.steps.get(step)?.task(at)?.role;
+            Confinement::of(self.identity.plan.steps.get(step)?, role)
+        };
+        !self.is_reviewer(task) && writes().is_some()
+    }
+
     /// The tasks whose jobs are alive in a tree.
     pub fn working_in<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = &'a TaskId> {
         let is_in = move |live: &crate::state::LiveJob| {
@@ -232,11 +242,35 @@ impl WorkflowRun {
             // No task has a name with such a letter.
             TreeId::Run => ("@run".to_owned(), repository.branches.clone()),
             TreeId::Task(task) => {
-                let name = own_name(task);
+                let name = self.free_name(task);
                 (name.clone(), format!("{}.{name}", repository.branches))
             }
         };
         Some((format!("{}/{folder}", repository.trees), branch))
+    }
+
+    /// What a tree is called instead of its task, if another has a name that differs in upper and lower
+    /// case alone.
+    pub fn tree_alias(&self, tree: &TreeId) -> Option<String> {
+        let folder = self.tree(tree)?.path.rsplit('/').next()?;
+        (folder != own_name(tree.task()?)).then(|| folder.to_owned())
+    }
+
+    /// The name of a task's tree, apart from those of all trees that were asked for: where upper and
+    /// lower case are the same, two names that differ in nothing else would be one folder and one
+    /// branch.
+    fn free_name(&self, task: &TaskId) -> String {
+        let name = own_name(task);
+        let Some(repository) = &self.identity.repository else { return name };
+        let taken: Vec<String> = self
+            .trees()
+            .filter(|tree| tree.tree != TreeId::Task(task.clone()))
+            .map(|tree| tree.path.to_lowercase())
+            .collect();
+        let is_free =
+            |name: &String| !taken.contains(&format!("{}/{name}", repository.trees).to_lowercase());
+        let others = (2_u32..).map(|number| format!("{name}-{number}"));
+        std::iter::once(name.clone()).chain(others).find(is_free).unwrap_or(name)
     }
 
     /// How many tasks of a step may work at the same time. Without trees, agents that write take

@@ -116,6 +116,7 @@ fn the_output_of_an_agent_on_a_terminal_is_refused_as_data_and_warned_of_as_text
     assert_eq!(messages(&step(", output: said")), [(false, message.to_owned())]);
     assert_eq!(messages(&step(", output: said, expect: json")), [(true, message.to_owned())]);
     assert_eq!(messages(&step(", expect: {type: object}")), [(true, message.to_owned())]);
+    assert_eq!(messages(&step(", expect: comments")), [(true, message.to_owned())]);
     let reader = step(", output: said, expect: json").replace("able", "reader");
     assert_eq!(messages(&reader), []);
     assert_eq!(messages(&step(", expect: json").replace("interactive", "headless")), []);

@@ -126,6 +126,18 @@ fn the_model_and_arguments_of_one_program_are_not_given_to_another() {
 }
 
 #[test]
+fn an_answer_may_be_comments_and_check_knows_what_is_in_them() {
+    let text = "name: g\ndescription: G.\ndefaults: {adapter: claude}\nsteps:\n  \
+         - {name: look, type: agent, prompt: x, expect: comments, output: said}\n  \
+         - {name: mend, type: parallel-agents, when: said.comments | length > 0, \
+            for_each: '${said.comments}', prompt: 'Mend ${item.path}:${item.line}'}\n";
+    let plan = plan("g.yaml", text);
+    let StepAction::Agent { agent } = &plan.steps[0].action else { panic!() };
+    assert_eq!(agent.expect, ExpectedOutput::Comments);
+    assert_eq!(codes("g.yaml", &text.replace("item.line", "item.row")).len(), 1);
+}
+
+#[test]
 fn defaults_are_modest() {
     let plan = plan(
         "g.yaml",

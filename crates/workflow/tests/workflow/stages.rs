@@ -5,6 +5,7 @@ use std::time::Duration;
 use coven_model::{AgentMode, ExitCodes, PermissionLevel};
 use coven_notation::{ProblemReport, SourceFile};
 use coven_workflow::check::check;
+use coven_workflow::expect::ExpectedOutput;
 use coven_workflow::plan::{OnFailure, PlanForm, StageTask, StepAction, WorkflowPlan};
 
 use crate::{codes, known, plan};
@@ -42,6 +43,19 @@ fn stages_become_steps_in_order_and_their_tasks_stay_together() {
         "siblings finish, then a person is asked"
     );
     assert_eq!(plan.definition["stages"][1]["tasks"][0]["adapter"], "codex");
+}
+
+#[test]
+fn a_task_says_what_its_answer_must_be() {
+    let task = |expect: &str| {
+        let mode = r#""executionMode": "headless", "prompt": "x""#;
+        one_task(&format!(r#"{{"id": "a", "adapter": "gemini", {mode}, "expect": {expect}}}"#))
+    };
+    let plan = plan("w.json", &task(r#""comments""#));
+    assert_eq!(tasks(&plan, 0)[0].agent.expect, ExpectedOutput::Comments);
+    assert_eq!(codes("w.json", &task(r#"{"type": "object"}"#)), [""; 0]);
+    assert_eq!(codes("w.json", &task(r#"{"pattern": "x"}"#)), ["bad-schema"]);
+    assert_eq!(codes("w.json", &task(r#""remarks""#)).len(), 1);
 }
 
 /// Spec: C1.6.6, C1.7.1

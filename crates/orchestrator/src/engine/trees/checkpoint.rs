@@ -17,7 +17,8 @@ impl TreePlace {
     }
 
     pub(super) fn reference_of(&self, tree: &TreeId, number: u32) -> String {
-        format!("{}/{}/{number}", self.session_references, reference_name(tree))
+        let name = self.aliases.get(tree).cloned().unwrap_or_else(|| reference_name(tree));
+        format!("{}/{name}/{number}", self.session_references)
     }
 
     /// What the tree was made with: its checkpoint 0, which is held once.

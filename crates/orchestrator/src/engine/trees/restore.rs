@@ -52,7 +52,9 @@ impl TreePlace {
             let id = TreeId::Task(id);
             let branch = format!("{}.{name}", repository.branches);
             let path = format!("{}/{name}", repository.trees);
-            let is_taken = run.tree(&id).is_some()
+            // Where upper and lower case are the same, this would be the same folder.
+            let is_same = |path: &str, other: &str| path.to_lowercase() == other.to_lowercase();
+            let is_taken = run.trees().any(|tree| is_same(&tree.path, &path))
                 || self.git.branch_exists(&self.repository, &branch)?
                 || std::fs::symlink_metadata(&path).is_ok();
             if !is_taken {

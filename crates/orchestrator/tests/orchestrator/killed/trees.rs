@@ -97,15 +97,27 @@ async fn check(place: &Place, before: &Checkout, what: &str) {
     let options = coven_orchestrator::Options::new(base, state_of(base), program());
     let orchestrator = Orchestrator::open(options).await.unwrap();
     let id = orchestrator.list()[0].id.clone();
-    let trees = orchestrator.trees(&id, false).await.unwrap();
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
     same_as_git(base, &trees, what);
     landed_or_asked_about(&orchestrator, &id, &trees, what).await;
     for item in 0..items() {
         let tree = TreeId::Task(format!("build.{item}").parse().unwrap());
-        let changes = orchestrator.tree_changes(&id, &tree, ChangesAgainst::Base).await.unwrap();
+        let changes = orchestrator
+            .session_trees(&id)
+            .await
+            .unwrap()
+            .changes(&tree, ChangesAgainst::Base)
+            .await
+            .unwrap();
         let path = PathBuf::from(file(item));
         assert!(changes.files.iter().any(|file| file.path == path), "{what}: {item} {changes:#?}");
-        let diff = orchestrator.tree_patch(&id, &tree, ChangesAgainst::Base).await.unwrap();
+        let diff = orchestrator
+            .session_trees(&id)
+            .await
+            .unwrap()
+            .patch(&tree, ChangesAgainst::Base)
+            .await
+            .unwrap();
         let diff = String::from_utf8(diff).unwrap();
         assert!(diff.contains(&format!("+item-{item}")), "{what}: what {item} wrote: {diff}");
     }

@@ -1,10 +1,12 @@
 //! Tasks in trees of their own.
 
+use std::collections::BTreeSet;
+
 use coven_model::{InterventionChoice, InterventionKind, TreeId, TreeWork, WorkflowStatus};
 use serde_json::json;
 
 use crate::command::{Command, TreeOrder};
-use crate::plan::{Isolation, LandMode, OnConflict, PlanStep};
+use crate::plan::{Isolation, LandMode, OnConflict, PlanStep, StepAction};
 use crate::testing::*;
 
 fn fan_out() -> PlanStep {
@@ -192,4 +194,27 @@ fn what_each_turn_of_a_queue_left_is_kept() {
         crate::input::SessionInput::Delivered { job: job("talk", 1), number: 3, seen: 30 };
     let (_, commands) = told.tell(arrived);
     assert!(matches!(&orders(&commands)[..], [TreeOrder::Checkpoint { .. }]), "{commands:#?}");
+}
+
+/// Naive: names that differ are different folders, which is not so on every disk.
+#[test]
+fn names_that_differ_in_upper_and_lower_case_alone_are_apart_on_every_disk() {
+    let mut step = stage("both", &["fix", "Fix", "fix-2", "FIX"].map(|task| (task, agent("go"))));
+    if let StepAction::Stage { tasks } = &mut step.action {
+        for task in tasks {
+            task.isolation = Some(Isolation::Task);
+        }
+    }
+    let mut told = TestRun::begin(plan(vec![step]), json!({}));
+    told.tell(tree_ready(TreeId::Run));
+    let trees: Vec<_> = told.run().trees().collect();
+    assert_eq!(trees.len(), 5);
+    let lower = |text: &str| text.to_lowercase();
+    let paths: BTreeSet<String> = trees.iter().map(|tree| lower(&tree.path)).collect();
+    let branches: BTreeSet<String> = trees.iter().map(|tree| lower(&tree.branch)).collect();
+    assert_eq!((paths.len(), branches.len()), (5, 5), "{paths:?} {branches:?}");
+    let alias = |task: &str| told.run().tree_alias(&tree_of(task));
+    assert_eq!((alias("fix"), alias("Fix").as_deref()), (None, Some("Fix-2")));
+    assert_eq!(alias("fix-2").as_deref(), Some("fix-2-2"));
+    assert_eq!(alias("FIX").as_deref(), Some("FIX-3"));
 }

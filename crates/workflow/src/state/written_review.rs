@@ -1,0 +1,96 @@
+//! The reviews that tasks with `expect: comments` have answered with.
+
+use coven_model::event::TaskRole;
+use coven_model::{AttemptId, TaskId, Timestamp, TreeId, WrittenReview};
+
+use super::{TaskPhase, TaskRun, WorkflowRun, place};
+use crate::expect::{ExpectedOutput, comments};
+use crate::plan::{PlanStep, StepAction};
+
+/// A review that a task has answered with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskComments {
+    pub step: String,
+    /// The attempt that wrote it.
+    pub job: AttemptId,
+    /// The tree it worked in; none if that was the folder of the session.
+    pub tree: Option<TreeId>,
+    pub ended_at: Option<Timestamp>,
+    pub review: WrittenReview,
+}
+
+impl PlanStep {
+    /// What the output of a task of the step must be.
+    pub(crate) fn expected(&self, role: TaskRole) -> &ExpectedOutput {
+        match (&self.action, role) {
+            (_, TaskRole::Arbiter(_)) | (StepAction::Gate { .. }, _) => &ExpectedOutput::Text,
+            (
+                StepAction::Agent { agent }
+                | StepAction::AgentLoop { agent, .. }
+                | StepAction::ParallelAgents { agent, .. },
+                _,
+            ) => &agent.expect,
+            (StepAction::Script { expect, .. }, _) => expect,
+            (StepAction::Stage { tasks }, role) => {
+                tasks.get(place(role)).map_or(&ExpectedOutput::Text, |task| &task.agent.expect)
+            }
+        }
+    }
+}
+
+impl WorkflowRun {
+    /// Whether a step or a task of this name answers with comments.
+    pub fn answers_with_comments(&self, name: &str) -> bool {
+        let steps = self.identity.plan.steps.iter();
+        let step = steps.filter(|step| step.name == name);
+        let step = step.flat_map(|step| match &step.action {
+            StepAction::Stage { tasks } => {
+                (0..tasks.len() as u32).map(|at| step.expected(TaskRole::Stage(at))).collect()
+            }
+            _ => vec![step.expected(TaskRole::Main)],
+        });
+        let mut known = step.chain(self.expected_of(name));
+        known.any(|expected| *expected == ExpectedOutput::Comments)
+    }
+
+    /// Whether the answer of a task is shown as comments.
+    pub(crate) fn is_reviewer(&self, task: &TaskId) -> bool {
+        self.expected_of(task.as_str()) == Some(&ExpectedOutput::Comments)
+    }
+
+    fn expected_of(&self, task: &str) -> Option<&ExpectedOutput> {
+        let (step, at) = self.identity.locate(&TaskId::new(task).ok()?)?;
+        let role = self.steps.get(step)?.task(at)?.role;
+        Some(self.identity.plan.steps.get(step)?.expected(role))
+    }
+
+    /// The reviews that were written, in the order of their tasks. Of a loop it is that of its last
+    /// round, which has seen the others.
+    pub fn written_reviews(&self) -> Vec<TaskComments> {
+        let mut found = Vec::new();
+        for (step, state) in self.identity.plan.steps.iter().zip(self.steps.iter()) {
+            let of_step = state.tasks.iter().filter_map(|task| {
+                let is_review = *step.expected(task.role) == ExpectedOutput::Comments;
+                if is_review { self.comments_of(step, task) } else { None }
+            });
+            if matches!(step.action, StepAction::AgentLoop { .. }) {
+                found.extend(of_step.last());
+            } else {
+                found.extend(of_step);
+            }
+        }
+        found
+    }
+
+    fn comments_of(&self, step: &PlanStep, task: &TaskRun) -> Option<TaskComments> {
+        let TaskPhase::Done { value, .. } = &task.phase else { return None };
+        let review = comments::review(value).ok()?;
+        Some(TaskComments {
+            step: step.name.clone(),
+            job: AttemptId { task: task.id.clone(), attempt: task.attempt },
+            tree: self.tree_of(step, task.role).filter(|tree| self.tree(tree).is_some()),
+            ended_at: task.ended_at,
+            review,
+        })
+    }
+}
