@@ -134,6 +134,8 @@ export interface WorkflowItem {
   retrying?: string | null;
   /** Why nothing of it can be recorded at the moment, such as a full disk. */
   waitsForDisk?: string | null;
+  /** What is done for its jobs before or after their processes, with the task it is done for. */
+  doing?: string | null;
   /** Agents of it and others that may write run in one folder at the moment. */
   sharing?: SharedFolder | null;
 }
@@ -155,6 +157,8 @@ export interface TaskItem {
   live: boolean;
   /** Its process is not started yet, because as many jobs run as may at once. */
   queued?: boolean;
+  /** What is done for it before or after its process, such as a comparison of many files. */
+  doing?: string | null;
   verdict?: Verdict | null;
   since?: Timestamp | null;
   startedAt?: Timestamp | null;
@@ -162,6 +166,8 @@ export interface TaskItem {
   note?: string;
   /** The tree that it works in: the id of a task, or `@run`. */
   tree?: string;
+  /** How many bytes of what it printed are lost, because the disk was full. */
+  lost?: number;
 }
 
 export interface PlanLane {
@@ -236,6 +242,10 @@ export interface Workflow extends WorkflowItem {
   plan: PlanView;
   tasks: TaskItem[];
   interventions: Intervention[];
+  /** How its questions are answered without a person, if it was started so. */
+  auto?: "allow" | "deny" | null;
+  /** The questions of a run with `auto` that are left to a person, by their ids. */
+  leftByAuto?: string[];
 }
 
 export interface Envelope {

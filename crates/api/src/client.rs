@@ -495,7 +495,7 @@ impl EventScope {
     fn path(&self) -> String {
         match self {
             Self::Everything => "/events".to_owned(),
-            Self::Workflow(id) => format!("/workflows/{id}/events"),
+            Self::Workflow(id) => format!("/workflows/{}/events", part(id)),
         }
     }
 }

@@ -148,7 +148,10 @@ fn operation(route: &ApiRoute, generator: &mut SchemaGenerator, problem: &Value)
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let describe = |name: &str| match name {
-        "id" => "The session: its id, the beginning of its id, or its name.",
+        "id" => {
+            "The session: its id, the beginning of its id, or its name. With `@` and a folder behind \
+             it, the one of that folder and no other."
+        }
         "task" => "The task's id.",
         "session" => "The session's id; with the number it is the intervention's id.",
         "attempt" => "The number of the attempt, from 1.",

@@ -235,6 +235,14 @@ pub struct WorkflowItem {
     pub sharing: Option<SharedFolder>,
 }
 
+impl WorkflowItem {
+    /// By what requests name this session and no other. A copy of a folder has sessions with the ids
+    /// of the original, so a foreign one is named together with its folder.
+    pub fn address(&self) -> String {
+        if self.foreign { format!("{}@{}", self.id, self.base_dir) } else { self.id.to_string() }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -330,9 +338,12 @@ pub struct StepResult {
     /// The whole output; null where there is none. Of a command at most 16 MiB, see `omitted`.
     pub output: Value,
     /// How many bytes of what its command or agent printed are missing in `output` and `stdout`.
-    /// `GET …/tasks/{task}/output` has everything.
+    /// `GET …/tasks/{task}/output` has everything that is not `lost`.
     #[serde(default, skip_serializing_if = "crate::task::is_zero")]
     pub omitted: u64,
+    /// How many of those are nowhere, because the disk had no room for them.
+    #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+    pub lost: u64,
     /// What its command printed to its standard output, if it ran one and `output` is not that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<String>,
@@ -392,6 +403,9 @@ pub struct TaskItem {
     /// What it does or why it failed, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// How many bytes of what the newest attempt printed are lost, because the disk was full.
+    #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+    pub lost: u64,
 }
 
 /// What `DELETE /workflows/{id}`, `…/resume`, `…/retry` and `…/purge` may be told.

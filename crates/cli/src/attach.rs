@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 .hint(format!("coven logs -f {name}")));
         }
         let view =
-            TerminalView::new(workflow.item.id.as_str(), &workflow.item.name, task.id.as_str());
+            TerminalView::new(&workflow.item.address(), &workflow.item.name, task.id.as_str());
         let options = Options {
             read_only: arguments.read_only,
             take: arguments.take,
@@ -178,7 +178,7 @@ pub(crate) async fn when_ready(
     view: &TerminalView,
     options: Options,
 ) -> Result<AttachEnd> {
-    let mut events = EventPump::session(client, id, None);
+    let mut events = EventPump::session(client, id.as_str(), None);
     let mut told = false;
     loop {
         match through(client, view, options).await {

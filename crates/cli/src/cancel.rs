@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 output::line(&format!("{name} is {} already", workflow.item.status))?;
                 continue;
             }
-            let mut events = EventPump::session(&client, id, None);
+            let mut events = EventPump::session(&client, id.as_str(), None);
             let wish = ActionRequest { why: arguments.why.clone(), env: None };
             let mut now = client.cancel(id.as_str(), &wish).await?;
             while !arguments.no_wait

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let (workflow, tree) = find::tree(&client, &arguments.target).await?;
-        let id = workflow.item.id.as_str();
+        let id = &workflow.item.address();
         let query = ChangesQuery { against: arguments.against.clone() };
         if arguments.json || arguments.stat {
             let changes = client.changes(id, &tree, &query).await?;

@@ -2,7 +2,6 @@
 
 use coven_api::client::{EventScope, StreamedEvent};
 use coven_api::{ApiClient, ClientError};
-use coven_model::SessionId;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -24,8 +23,8 @@ pub(crate) struct EventPump {
 }
 
 impl EventPump {
-    pub(crate) fn session(client: &ApiClient, id: &SessionId, after: Option<u64>) -> Self {
-        Self::new(client, &EventScope::Workflow(id.clone()), after)
+    pub(crate) fn session(client: &ApiClient, id: &str, after: Option<u64>) -> Self {
+        Self::new(client, &EventScope::Workflow(id.to_owned()), after)
     }
 
     pub(crate) fn new(client: &ApiClient, scope: &EventScope, after: Option<u64>) -> Self {
@@ -101,7 +100,7 @@ async fn show(arguments: Arguments) -> Result {
         Some(text) => {
             let workflow = find::workflow(&client, text).await?;
             let after = Some(arguments.after.unwrap_or(0));
-            (EventScope::Workflow(workflow.item.id.clone()), after, Some(workflow.last_seq))
+            (EventScope::Workflow(workflow.item.address()), after, Some(workflow.last_seq))
         }
         None => (EventScope::Everything, arguments.after, None),
     };

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         // A foreign session is never run here, but its last task can still be explained.
         let wanted = if workflow.item.foreign { TaskFilter::Started } else { wanted };
         let task = find::choose(&workflow, arguments.target.task.as_deref(), wanted)?.clone();
-        let why = client.explain(workflow.item.id.as_str(), task.id.as_str()).await?;
+        let why = client.explain(&workflow.item.address(), task.id.as_str()).await?;
         if arguments.json {
             return output::as_json(&why);
         }

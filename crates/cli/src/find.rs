@@ -7,7 +7,7 @@ mod tree;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use coven_api::workflow::{ListQuery, TaskItem, WorkflowDetails};
+use coven_api::workflow::{ListQuery, TaskItem, WorkflowDetails, WorkflowItem};
 use coven_api::{ApiClient, ProblemCode};
 use coven_model::{AgentMode, TaskStatus, WorkflowStatus};
 use coven_notation::near;
@@ -54,9 +54,9 @@ impl FromStr for SessionTarget {
 
 /// The session of this id or name, or of the beginning of one; with `@` the newest here.
 pub(crate) async fn workflow(client: &ApiClient, text: &str) -> Result<WorkflowDetails> {
-    let id = session::id(client, text).await?;
+    let address = session::address(client, text).await?;
     // What the daemon says about a text that means nothing names folders that it cannot read.
-    match client.workflow(id.as_deref().unwrap_or(text)).await.map_err(CommandFailure::from) {
+    match client.workflow(address.as_deref().unwrap_or(text)).await.map_err(CommandFailure::from) {
         Err(failure) if failure.is(ProblemCode::WorkflowNotFound) => {
             Err(nearly(client, text).await.unwrap_or(failure))
         }
@@ -67,19 +67,38 @@ pub(crate) async fn workflow(client: &ApiClient, text: &str) -> Result<WorkflowD
 /// The same to do something with it, which a foreign session is refused.
 pub(crate) async fn own_workflow(client: &ApiClient, text: &str) -> Result<WorkflowDetails> {
     let workflow = workflow(client, text).await?;
-    refuse_foreign(&workflow)?;
+    refuse_foreign(client, &workflow).await?;
     Ok(workflow)
 }
 
 /// Nothing is done with a session that was not made by this user in its folder.
-fn refuse_foreign(workflow: &WorkflowDetails) -> Result {
-    if !workflow.item.foreign {
+async fn refuse_foreign(client: &ApiClient, workflow: &WorkflowDetails) -> Result {
+    let item = &workflow.item;
+    if !item.foreign {
         return Ok(());
     }
-    let (name, folder) = (&workflow.item.name, output::one_line(&workflow.item.base_dir));
+    let (name, folder) = (&item.name, output::one_line(&item.base_dir));
+    if let Some(original) = original(client, item).await {
+        let original = output::one_line(&original.base_dir);
+        let message =
+            format!("{name} in {folder} is a copy: the session itself belongs to {original}");
+        return Err(CommandFailure::failed(message).hint(format!(
+            "go there, or name it by its whole id, {}; the copy can be read: coven show {name}",
+            item.id
+        )));
+    }
     let message = format!("{name} is foreign: it was not made by you in {folder}");
     Err(CommandFailure::failed(message)
-        .hint(format!("it can be read: coven show {name}, coven logs {name}, coven play {name}")))
+        .hint(format!("it can be read: coven show {name}, coven logs {name}, coven output {name}")))
+}
+
+/// The session of this user that a foreign one is a copy of.
+pub(crate) async fn original(client: &ApiClient, item: &WorkflowItem) -> Option<WorkflowItem> {
+    if !item.foreign {
+        return None;
+    }
+    let original = client.workflow(item.id.as_str()).await.ok()?.item;
+    (!original.foreign).then_some(original)
 }
 
 /// The same failure with the name that was probably meant.
@@ -143,7 +162,7 @@ pub(crate) async fn task(
 ) -> Result<(WorkflowDetails, TaskItem)> {
     let workflow = workflow(client, &target.session).await?;
     if wanted != TaskFilter::Started {
-        refuse_foreign(&workflow)?;
+        refuse_foreign(client, &workflow).await?;
     }
     let task = choose(&workflow, target.task.as_deref(), wanted)?.clone();
     Ok((workflow, task))
@@ -199,7 +218,7 @@ pub(crate) async fn terminal_or_starting(
     can_wait: impl Fn(&TaskItem) -> bool,
 ) -> Result<(WorkflowDetails, TaskItem)> {
     let workflow = workflow(client, &target.session).await?;
-    refuse_foreign(&workflow)?;
+    refuse_foreign(client, &workflow).await?;
     let wanted = |filter| choose(&workflow, target.task.as_deref(), filter);
     let task = wanted(TaskFilter::Terminal).or_else(|none| {
         wanted(TaskFilter::Starting).ok().filter(|task| can_wait(task)).ok_or(none)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use coven_api::ApiClient;
 use coven_api::intervention::{InterventionItem, InterventionQuery};
 use coven_api::workflow::{ListQuery, WorkflowItem};
+use serde_json::json;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -30,17 +31,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let workflow = match &arguments.session {
-            Some(session) => Some(crate::find::workflow(&client, session).await?.item.id.into()),
+            Some(session) => Some(crate::find::workflow(&client, session).await?.item.address()),
             None => None,
         };
         let query = InterventionQuery { workflow, ..InterventionQuery::default() };
         let open = client.interventions(&query).await?;
-        if arguments.json {
-            return output::as_json(&open);
-        }
         let items = live(&client, arguments.session.as_deref()).await?;
         let stuck: Vec<&WorkflowItem> =
             items.iter().filter(|item| item.waits_for_disk.is_some()).collect();
+        if arguments.json {
+            let waits = |item: &&WorkflowItem| json!({"id": item.id, "name": item.name, "waitsForDisk": item.waits_for_disk});
+            let mut all = json!(open);
+            all["waitsForDisk"] = stuck.iter().map(waits).collect();
+            return output::json(&all);
+        }
         ls::note_sharing(&items);
         if open.interventions.is_empty() && stuck.is_empty() {
             output::say!("Nothing waits for you.");

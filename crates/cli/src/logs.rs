@@ -11,7 +11,7 @@ use coven_api::ApiClient;
 use coven_api::client::StreamedEvent;
 use coven_api::task::{LogQuery, LogText, OutputQuery, OutputStream, TranscriptQuery};
 use coven_api::workflow::{TaskItem, WorkflowDetails};
-use coven_model::{AgentMode, TranscriptEntry};
+use coven_model::{AgentMode, JobOutcome, TranscriptEntry};
 use serde_json::{Value, json};
 
 use crate::connect::{self, block_on};
@@ -140,6 +140,8 @@ impl LogSource {
 /// What one task printed.
 struct TaskLog<'a> {
     client: &'a ApiClient,
+    /// By what requests name the session.
+    id: String,
     workflow: &'a WorkflowDetails,
     task: &'a TaskItem,
     arguments: &'a Arguments,
@@ -164,17 +166,15 @@ impl<'a> TaskLog<'a> {
         }
         let text = TailPrinter::new(arguments.tail);
         let (transcript, lines) = (TranscriptText::new(output::paint()), WholeLines::default());
-        Ok(Self { client, workflow, task, arguments, text, transcript, lines, printed })
-    }
-
-    fn id(&self) -> &'a str {
-        self.workflow.item.id.as_str()
+        let id = workflow.item.address();
+        Ok(Self { client, id, workflow, task, arguments, text, transcript, lines, printed })
     }
 
     async fn show(mut self) -> Result {
-        let mut events = self.arguments.follow.then(|| {
-            EventPump::session(self.client, &self.workflow.item.id, Some(self.workflow.last_seq))
-        });
+        let mut events = self
+            .arguments
+            .follow
+            .then(|| EventPump::session(self.client, &self.id, Some(self.workflow.last_seq)));
         let mut source = self.source().await;
         let mut signals = SignalListener::listen()?;
         if let LogSource::Stream { offset } = &mut source {
@@ -195,6 +195,10 @@ impl<'a> TaskLog<'a> {
                 told = signals.next() => if told != SignalEvent::Resized { break },
                 () = self.more(events, source.due()) => {}
             }
+        }
+        if self.task.lost > 0 {
+            // What the end lacks is in no gap of what was read.
+            output::say!("note: {}", JobOutcome::lost_text(self.task.lost));
         }
         if let Some(last) = self.lines.last() {
             return self.told("line", None, &last);
@@ -233,15 +237,24 @@ impl<'a> TaskLog<'a> {
         Ok(live)
     }
 
+    /// Says that bytes are missing in what is shown, unless the end says that they are lost.
+    fn say_dropped(&self, bytes: u64) {
+        if bytes > self.task.lost {
+            output::say!(
+                "note: {bytes} bytes are missing here: they are no longer kept, or the disk was full"
+            );
+        }
+    }
+
     /// All lines of its terminal from a number on.
     async fn lines(&self, from: u64) -> Result<LogText> {
         let tail = self.arguments.tail.filter(|_| !self.arguments.follow);
         let tail = tail.map(|lines| lines as u64);
         let query = LogQuery { attempt: self.arguments.attempt, from: Some(from), tail };
-        let (id, task) = (self.id(), self.task.id.as_str());
+        let (id, task) = (self.id.as_str(), self.task.id.as_str());
         let mut log = self.client.log(id, task, query).await?;
-        if log.dropped > 0 && from == 0 {
-            output::say!("note: {} bytes are no longer kept", log.dropped);
+        if from == 0 {
+            self.say_dropped(log.dropped);
         }
         loop {
             let from = Some(log.first + log.lines.len() as u64);
@@ -262,7 +275,7 @@ impl<'a> TaskLog<'a> {
         }
         let attempt = self.arguments.attempt;
         let query = TranscriptQuery { attempt, limit: Some(1), ..TranscriptQuery::default() };
-        let told = self.client.transcript(self.id(), self.task.id.as_str(), &query).await;
+        let told = self.client.transcript(self.id.as_str(), self.task.id.as_str(), &query).await;
         told.is_ok_and(|told| !told.entries.is_empty() || told.live)
     }
 
@@ -277,9 +290,10 @@ impl<'a> TaskLog<'a> {
             if let (None, Some(lines)) = (*after, self.arguments.tail) {
                 query.tail = Some(tail_entries(lines));
             }
-            let told = self.client.transcript(self.id(), self.task.id.as_str(), &query).await?;
-            if told.dropped > 0 && after.is_none() {
-                output::say!("note: {} bytes are no longer kept", told.dropped);
+            let told =
+                self.client.transcript(self.id.as_str(), self.task.id.as_str(), &query).await?;
+            if after.is_none() {
+                self.say_dropped(told.dropped);
             }
             if self.arguments.form.json {
                 let items: Vec<Value> =
@@ -309,7 +323,8 @@ impl<'a> TaskLog<'a> {
         let mut search = TailSearch::new(lines);
         while let Some((from, limit)) = search.next() {
             let query = OutputQuery { limit: Some(limit), ..self.query(Some(from)) };
-            search.take(&self.client.output(self.id(), self.task.id.as_str(), &query).await?);
+            search
+                .take(&self.client.output(self.id.as_str(), self.task.id.as_str(), &query).await?);
         }
         let (place, missed) = search.place();
         if missed > 0 {
@@ -332,7 +347,7 @@ impl<'a> TaskLog<'a> {
     async fn output(&mut self, offset: &mut u64) -> Result<bool> {
         loop {
             let query = self.query(i64::try_from(*offset).ok());
-            let (id, task) = (self.id(), self.task.id.as_str());
+            let (id, task) = (&self.id.clone(), self.task.id.as_str());
             if self.arguments.form.raw {
                 let (bytes, next) = self.client.output_bytes(id, task, &query).await?;
                 self.print(&bytes)?;
@@ -350,9 +365,7 @@ impl<'a> TaskLog<'a> {
                 continue;
             }
             let piece = self.client.output(id, task, &query).await?;
-            if piece.dropped > 0 {
-                output::say!("note: {} bytes are no longer kept", piece.dropped);
-            }
+            self.say_dropped(piece.dropped);
             if self.arguments.form.json {
                 self.told_lines(&piece.text)?;
             } else if !piece.text.is_empty() {

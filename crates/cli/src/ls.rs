@@ -3,7 +3,7 @@
 mod sharing;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use coven_api::ApiClient;
 use coven_api::workflow::{ListQuery, WorkflowItem};
@@ -129,10 +129,12 @@ fn show(
     output::write(&table(found, printed))?;
     if found.iter().any(|item| item.foreign) {
         output::say!(
-            "Foreign sessions were not made by you in their folder; they can be read and are \
-             never run."
+            "Foreign sessions were not made by you in their folder, such as those of a copied \
+             folder; they can be read and are never run."
         );
-        if let Some(folder) = &arguments.base_dir {
+        let here = folders::base_dir(None).ok();
+        let is_here = |folder: &Path| folders::base_dir(Some(folder)).ok() == here;
+        if let Some(folder) = arguments.base_dir.as_deref().filter(|folder| !is_here(folder)) {
             let folder = output::one_line(&folder.display().to_string());
             output::say!("To read them by their names: coven open {folder}");
         }

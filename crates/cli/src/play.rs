@@ -96,7 +96,7 @@ async fn recording(arguments: &Arguments) -> Result<Vec<u8>> {
     let client = connect::daemon().await?;
     let (workflow, task) = find::task(&client, &target, TaskFilter::Started).await?;
     let query = AttemptQuery { attempt: arguments.attempt };
-    Ok(client.recording(workflow.item.id.as_str(), task.id.as_str(), query).await?)
+    Ok(client.recording(&workflow.item.address(), task.id.as_str(), query).await?)
 }
 
 /// Plays, and leaves the terminal as it was.

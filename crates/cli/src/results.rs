@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
     block_on(async {
         let client = connect::daemon().await?;
         let workflow = find::workflow(&client, &arguments.target.session).await?;
-        let outputs = client.outputs(workflow.item.id.as_str()).await?;
+        let outputs = client.outputs(&workflow.item.address()).await?;
         let Some(step) = step else {
             if arguments.stdout || arguments.stderr {
                 return Err(CommandFailure::usage("which step is not said")
@@ -82,10 +82,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 
 /// Says on stderr what is missing in an output, and where all of it is.
 fn say_omitted(workflow: &WorkflowDetails, result: &StepResult) {
-    let StepResult { step, omitted, .. } = result;
-    if *omitted == 0 {
+    let StepResult { step, omitted, lost, .. } = result;
+    if *lost > 0 {
+        output::say!("note: {lost} bytes of the output of {step} are lost: the disk was full");
+    }
+    if omitted <= lost {
         return;
     }
+    let omitted = omitted - lost;
     let task = workflow.tasks.iter().find(|task| task.step == *step);
     let task = task.map_or(step.as_str(), |task| task.id.as_str());
     let name = &workflow.item.name;
@@ -195,6 +199,7 @@ mod tests {
             variable: variable.map(str::to_owned),
             output: output.clone(),
             omitted: 0,
+            lost: 0,
             stdout: None,
             stderr: None,
             error: None,

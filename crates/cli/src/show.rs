@@ -2,7 +2,7 @@
 
 use coven_api::ApiClient;
 use coven_api::task::{AttemptQuery, TaskScreen, TranscriptQuery};
-use coven_api::workflow::{TaskItem, WorkflowDetails};
+use coven_api::workflow::{TaskItem, WorkflowDetails, WorkflowItem};
 use coven_model::view::HistoryKind;
 use coven_model::{TaskStatus, TranscriptEntry};
 use serde_json::{Value, json};
@@ -79,11 +79,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
         }
         let mut workflow = workflow;
         last_line::put(&client, &mut workflow).await;
-        session(&workflow)
+        let original = find::original(&client, &workflow.item).await;
+        session(&workflow, original.as_ref())
     })
 }
 
-fn session(workflow: &WorkflowDetails) -> Result {
+fn session(workflow: &WorkflowDetails, original: Option<&WorkflowItem>) -> Result {
     let (item, session, paint) = (&workflow.item, &workflow.session, output::paint());
     run::show_tree(workflow)?;
     let mut text = String::from("\n");
@@ -130,14 +131,22 @@ fn session(workflow: &WorkflowDetails) -> Result {
         }
     }
     let is_cut = |task: &&TaskItem| task.status == TaskStatus::Done && !task.note.is_empty();
-    for TaskItem { id, note, .. } in workflow.tasks.iter().filter(is_cut) {
+    for TaskItem { id, note, lost, .. } in workflow.tasks.iter().filter(is_cut) {
         let (note, name) = (output::one_line(note), &item.name);
-        say("note", &paint.yellow(&format!("{id}: {note}; coven logs {name}/{id} has them")));
+        let rest =
+            if *lost > 0 { String::new() } else { format!("; coven logs {name}/{id} has them") };
+        say("note", &paint.yellow(&format!("{id}: {note}{rest}")));
     }
     if let Some(shared) = &item.sharing {
         say("note", &paint.yellow(&ls::sharing_words(shared)));
     }
-    if item.foreign {
+    if let Some(original) = original {
+        let folder = output::one_line(&original.base_dir);
+        say(
+            "note",
+            &format!("it is a copy, and can only be read: the session belongs to {folder}"),
+        );
+    } else if item.foreign {
         say("note", "it is foreign: it was not made by you in this folder, and can only be read");
     } else if let Some(problem) = &item.waits_for_disk {
         say("note", &paint.yellow(&format!("it {}", output::one_line(problem))));
@@ -246,7 +255,8 @@ async fn one_task(
     task: &TaskItem,
     as_json: bool,
 ) -> Result {
-    let (id, name) = (workflow.item.id.as_str(), task.id.as_str());
+    let (id, name) = (workflow.item.address(), task.id.as_str());
+    let id = id.as_str();
     let screen = match client.screen(id, name, AttemptQuery::default()).await {
         Ok(screen) => Some(screen),
         Err(_) if task.attempt == 0 || task.queued => None,

@@ -59,12 +59,12 @@ pub(crate) fn run(arguments: Arguments) -> Result {
 async fn list(arguments: &Arguments) -> Result {
     let client = connect::daemon().await?;
     let id = match &arguments.session {
-        Some(session) => Some(find::workflow(&client, session).await?.item.id),
+        Some(session) => Some(find::workflow(&client, session).await?.item.address()),
         None => None,
     };
     let query =
         TreesQuery { size: arguments.size.then_some(true), removed: arguments.all.then_some(true) };
-    let list = client.trees(id.as_ref().map(coven_model::SessionId::as_str), &query).await?;
+    let list = client.trees(id.as_deref(), &query).await?;
     if arguments.json {
         return output::as_json(&list);
     }

@@ -97,7 +97,7 @@ async fn wait(
     mut workflow: WorkflowDetails,
 ) -> Result<WaitResult> {
     let id = workflow.item.id.clone();
-    let mut events = EventPump::session(client, &id, Some(workflow.last_seq));
+    let mut events = EventPump::session(client, id.as_str(), Some(workflow.last_seq));
     let mut signals = SignalListener::listen()?;
     let mut said = SaidReasons::default();
     let mut looks = interval(LOOK_INTERVAL);

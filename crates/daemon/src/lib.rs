@@ -30,8 +30,8 @@ mod state;
 mod stream;
 
 pub use coven_service::{
-    ProjectTrust, ServiceConfig, UserFolders, config_schema, definition_problem, project_schema,
-    project_trust, read_policy, read_trusted_policy, read_user_policy,
+    ProjectTrust, ServiceConfig, UserFolders, config_schema, definition_problem, folder_problem,
+    project_schema, project_trust, read_policy, read_trusted_policy, read_user_policy,
 };
 pub use error::Error;
 pub use options::Options;

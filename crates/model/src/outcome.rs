@@ -64,6 +64,9 @@ pub struct JobOutcome {
     /// How many bytes of it are missing: it is longer than a value may be, or a full disk took none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
+    /// How many of those are nowhere, also on no tape: the disk had no room for them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
     /// What a command printed to its standard error, if anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
@@ -94,6 +97,16 @@ pub struct JobOutcome {
 }
 
 impl JobOutcome {
+    /// What is said of output that is lost; nothing if none is.
+    pub fn lost_words(&self) -> Option<String> {
+        Some(self.lost).filter(|lost| *lost > 0).map(Self::lost_text)
+    }
+
+    /// What is said of so many bytes that are lost.
+    pub fn lost_text(bytes: u64) -> String {
+        format!("{bytes} bytes of what it printed are lost: the disk was full")
+    }
+
     /// An outcome of which nothing else is known.
     pub fn new(ok: bool, ending: ProcessEnding, reason: impl Into<String>) -> Self {
         Self {
@@ -102,6 +115,7 @@ impl JobOutcome {
             reason: reason.into(),
             output: None,
             omitted: 0,
+            lost: 0,
             stderr: None,
             usage: TokenUsage::default(),
             denials: Vec::new(),

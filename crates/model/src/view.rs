@@ -158,6 +158,11 @@ pub struct PlanView {
     pub rows: Vec<PlanRow>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// One step of a plan and its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -212,4 +217,7 @@ pub struct PlanLane {
     /// When the newest attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
+    /// How many bytes of what the newest attempt printed are lost, because the disk was full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost: u64,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod blocking;
 pub(crate) mod caller;
+pub(crate) mod cancel_wish;
 mod claims;
 mod clock;
 mod files;

@@ -9,7 +9,7 @@ use coven_adapters::config::StdinSource;
 use coven_adapters::hook::HookTarget;
 use coven_adapters::launch::{LaunchConversation, LaunchError, LaunchRequest, LaunchSpec};
 use coven_adapters::{AgentAdapter, ProgramVersion};
-use coven_folder::{Durability, OpenFolder};
+use coven_folder::{Durability, OpenFolder, OpenObstacle};
 use coven_runtime::domain::{Connection, SpawnConfig, SpawnError};
 use coven_runtime::installed;
 
@@ -58,6 +58,22 @@ pub enum StartError {
     /// The reactor could not watch the process.
     #[error("the process cannot be watched: {0}")]
     Watch(#[source] io::Error),
+}
+
+impl StartError {
+    /// Whether the disk has no room for what is kept of the agent. Nothing was started then, and the
+    /// same can be tried again.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Spawn(error) => matches!(error, SpawnError::Full { .. }),
+            Self::Prompt { source, .. } | Self::Channel(source) | Self::Hooks(source) => {
+                OpenObstacle::of(source) == OpenObstacle::Full
+            }
+            Self::Launch(_) | Self::NeedsChannel { .. } | Self::Mode { .. } | Self::Watch(_) => {
+                false
+            }
+        }
+    }
 }
 
 /// What the adapter says about the start of a task.

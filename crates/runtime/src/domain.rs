@@ -297,6 +297,10 @@ pub enum SpawnError {
         step: &'static str,
         source: io::Error,
     },
+    /// The disk has no room for what is kept of the process. Nothing was started and nothing of the
+    /// start is left, so that the same can be tried again.
+    #[error("{reason}")]
+    Full { reason: String },
     /// The domain says no, for reasons of its own.
     #[error("{0}")]
     Refused(String),

@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use coven_api::ProblemCode;
@@ -47,7 +46,8 @@ pub(crate) struct BaseDirectory {
     open: RwLock<Option<Orchestrator>>,
     /// Why it could not be opened.
     problem: Mutex<Option<String>>,
-    trusted: AtomicBool,
+    /// Whether what it brings along is used, once that was looked at.
+    trusted: RwLock<Option<bool>>,
     applied: Arc<Mutex<AppliedPolicies>>,
 }
 
@@ -93,7 +93,7 @@ impl BaseDirectory {
             opening_since: Mutex::default(),
             open: RwLock::default(),
             problem: Mutex::default(),
-            trusted: AtomicBool::new(false),
+            trusted: RwLock::default(),
             applied: Arc::new(Mutex::new(applied)),
         }
     }
@@ -102,8 +102,22 @@ impl BaseDirectory {
         &self.path
     }
 
-    pub(crate) fn trusted(&self) -> bool {
-        self.trusted.load(Ordering::Relaxed)
+    /// Whether what it brings along is used. One that was not opened since the daemon started is
+    /// looked at the first time.
+    pub(crate) async fn trusted(&self, context: &Arc<ServiceContext>) -> bool {
+        let known = *self.trusted.read();
+        if let Some(trusted) = known {
+            return trusted;
+        }
+        let (path, shared) = (self.path.clone(), context.clone());
+        let Ok(trust) = blocking(move || shared.trust_of(&path)).await else { return false };
+        self.note_trust(&trust)
+    }
+
+    fn note_trust(&self, trust: &FolderTrust) -> bool {
+        let trusted = trust.state == TrustState::Trusted;
+        *self.trusted.write() = Some(trusted);
+        trusted
     }
 
     /// Why its sessions cannot be kept, where they cannot.
@@ -315,7 +329,7 @@ impl BaseDirectory {
     /// Takes note of whether what it brings along may be used, and tells its orchestrator that and
     /// its policies where they are new to it. Reads files and blocks.
     pub(crate) fn refresh(&self, context: &ServiceContext, trust: &FolderTrust) {
-        self.trusted.store(trust.state == TrustState::Trusted, Ordering::Relaxed);
+        self.note_trust(trust);
         let Some(orchestrator) = self.now() else { return };
         let project = context.trust.project(&self.path, trust);
         let mut applied = self.applied.lock();

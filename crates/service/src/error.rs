@@ -88,7 +88,7 @@ pub enum ServiceError {
         newest: u32,
     },
     /// The task has no recording because it has not been started.
-    #[error("nothing was recorded: it has not been started")]
+    #[error("nothing was recorded: it has not been started, or its session is foreign")]
     NothingRecorded,
     /// What a process printed cannot be read.
     #[error("what it printed cannot be read: {0}")]

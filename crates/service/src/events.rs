@@ -18,12 +18,13 @@ const MAX_EVENT_TYPE_BYTES: usize = 200;
 pub struct SessionEvents {
     sessions: Sessions,
     id: SessionId,
+    address: String,
 }
 
 impl SessionEvents {
-    /// The whole id of the session.
-    pub fn id(&self) -> &SessionId {
-        &self.id
+    /// By what the service finds this session again, and no copy of it.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Its facts after `after`, then what happens.
@@ -62,7 +63,8 @@ impl Service {
     /// A session, to follow its events.
     pub async fn session_events(&self, id: &str) -> Result<SessionEvents, ServiceError> {
         let found = self.find(id).await?;
-        Ok(SessionEvents { sessions: found.sessions, id: found.id })
+        let address = found.address();
+        Ok(SessionEvents { sessions: found.sessions, id: found.id, address })
     }
 
     /// The events of all sessions after a position, or from now on.

@@ -3,6 +3,7 @@
 //! Only the base directory of the session itself is waited for. One that is being opened is read
 //! from the disk to find out whether the session is there.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use coven_api::ProblemCode;
@@ -49,13 +50,17 @@ impl Service {
         join_all(each).await.into_iter().flatten().collect()
     }
 
-    /// The session that an id, the beginning of an id, or a name means. Opens nothing. A foreign
-    /// session never takes the place of one of this user.
+    /// The session that an id, the beginning of an id, or a name means; with `@` and a folder behind
+    /// it, the one of that folder and no other. Opens nothing. A foreign session never takes the
+    /// place of one of this user.
     pub(crate) async fn find(&self, text: &str) -> Result<FoundSession, ServiceError> {
-        if let Some(found) = self.find_open(text) {
-            return Ok(found);
-        }
-        let mut found = self.find_everywhere(text).await?;
+        let mut found = match address(text) {
+            (text, Some(folder)) => self.find_in(text, folder).await?,
+            (text, None) => match self.find_open(text) {
+                Some(found) => return Ok(found),
+                None => self.find_everywhere(text).await?,
+            },
+        };
         let is_open = || found.base.now().is_some() || found.base.is_opening();
         if matches!(found.sessions, Sessions::Closed(_)) && is_open() {
             // A client that looks right after a restart sees the session as it runs.
@@ -75,6 +80,20 @@ impl Service {
             let (sessions, id) = (Sessions::Open(orchestrator), id.clone());
             (!foreign).then_some(FoundSession { base, sessions, id, foreign })
         })
+    }
+
+    /// The session of one folder. A copy of a folder has the ids of the original, and a request that
+    /// names the folder must not reach the sessions of the other.
+    async fn find_in(&self, text: &str, folder: &Path) -> Result<FoundSession, ServiceError> {
+        let path = self.owned(folder.to_owned()).await?;
+        // One that is not known is not remembered because somebody looked at it.
+        let base = self.known_base_dir(&path).unwrap_or_else(|| self.unknown_base_dir(&path));
+        let unknown =
+            || ServiceError::UnknownSession { text: excerpt(text, 80), closed: Vec::new() };
+        let sessions = base.sessions(self.context()).await?.ok_or_else(unknown)?;
+        let id = sessions.resolve(text)?;
+        let foreign = sessions.entry(&id).is_none_or(|entry| entry.foreign);
+        Ok(FoundSession { base, sessions, id, foreign })
     }
 
     async fn find_everywhere(&self, text: &str) -> Result<FoundSession, ServiceError> {
@@ -124,7 +143,7 @@ impl Service {
         if found.foreign {
             return Err(RequestError::Foreign(found.id).into());
         }
-        Ok((found.base.orchestrator(self.context()).await?, found.id))
+        Ok((self.orchestrator(found.base.path()).await?, found.id))
     }
 
     /// The same to let it run more: its folder must be the user's own, as it is now. Ending and
@@ -161,6 +180,27 @@ impl Service {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+impl FoundSession {
+    /// By what it is found again, and no other.
+    pub(crate) fn address(&self) -> String {
+        if self.foreign {
+            format!("{}@{}", self.id, self.base.path().display())
+        } else {
+            self.id.to_string()
+        }
+    }
+}
+
+/// What a request names, and the folder that it is to be in, if it says one: `ID@/FOLDER`.
+fn address(text: &str) -> (&str, Option<&Path>) {
+    match text.split_once("@/") {
+        Some((session, folder)) => {
+            (session, Some(Path::new(&text[text.len() - folder.len() - 1..])))
+        }
+        None => (text, None),
     }
 }
 

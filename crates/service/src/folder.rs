@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coven_store::BaseDirError;
+use coven_store::{BaseDirError, FolderOwners};
 
 use crate::context::ServiceContext;
 use crate::error::ServiceError;
@@ -29,12 +29,16 @@ pub(crate) fn canonical(base_dir: &Path) -> Result<PathBuf, ServiceError> {
 /// A folder that is the user's own, or whose owners the user agreed to.
 pub(crate) fn owned(context: &ServiceContext, base_dir: &Path) -> Result<PathBuf, ServiceError> {
     let path = canonical(base_dir)?;
-    let agreed = context.trust.agreed_owners(&path);
-    match coven_store::ownership::check_path(&path, agreed.as_ref()) {
-        Ok(()) => Ok(path),
-        Err(BaseDirError::NotOwned(error)) => Err(ServiceError::NotOwned(error)),
-        Err(BaseDirError::File(error)) => Err(ServiceError::BadBaseDir(error.to_string())),
-    }
+    check_owners(&path, context.trust.agreed_owners(&path).as_ref())?;
+    Ok(path)
+}
+
+/// Refuses a folder that is neither the user's own nor agreed to.
+pub(crate) fn check_owners(path: &Path, agreed: Option<&FolderOwners>) -> Result<(), ServiceError> {
+    coven_store::ownership::check_path(path, agreed).map_err(|error| match error {
+        BaseDirError::NotOwned(error) => ServiceError::NotOwned(error),
+        BaseDirError::File(error) => ServiceError::BadBaseDir(error.to_string()),
+    })
 }
 
 /// The folder to run something in: the one that is named, or the workspace, which is created.

@@ -101,4 +101,4 @@ pub use problem::definition_problem;
 pub use service::{Service, ServiceOptions, StartError};
 pub use terminal::{Terminal, TerminalPicture};
 pub use trees::config::{ProjectConfig, ProjectTrees, schema as project_schema};
-pub use trust_store::project_trust;
+pub use trust_store::{folder_problem, project_trust};

@@ -299,7 +299,7 @@ fn hint_for_request(error: &RequestError) -> Option<&'static str> {
         }
         ProblemCode::NotLive => Some("`POST /workflows/{id}/resume` lets it go on"),
         ProblemCode::ForeignSession => {
-            Some("it can be read: `coven show`, `coven logs`, `coven play`")
+            Some("it can be read: `coven show`, `coven logs`, `coven output`, `coven events`")
         }
         ProblemCode::NoAgent if matches!(error, RequestError::Queued(_)) => Some(QUEUED_HINT),
         ProblemCode::NoAgent => Some("its output and recording can still be read"),

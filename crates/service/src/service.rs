@@ -182,7 +182,7 @@ impl Service {
         Ok(BaseDirStatus {
             path: path.display().to_string(),
             sessions: orchestrator.list().len() as u64,
-            trusted: base.trusted(),
+            trusted: base.trusted(self.context()).await,
             problem: None,
         })
     }
@@ -193,8 +193,13 @@ impl Service {
     }
 
     pub(crate) fn base_dir_at(&self, path: &Path) -> Arc<BaseDirectory> {
-        let new = || Arc::new(BaseDirectory::new(path, &self.context().places.config_dir));
+        let new = || self.unknown_base_dir(path);
         self.base_dirs_lock().entry(path.to_owned()).or_insert_with(new).clone()
+    }
+
+    /// A base directory for a request that looks at it, and is not remembered.
+    pub(crate) fn unknown_base_dir(&self, path: &Path) -> Arc<BaseDirectory> {
+        Arc::new(BaseDirectory::new(path, &self.context().places.config_dir))
     }
 
     fn base_dirs_lock(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<BaseDirectory>>> {

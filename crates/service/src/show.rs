@@ -42,6 +42,7 @@ impl Service {
             stderr: seen.stderr().map(str::to_owned),
             output: seen.output().as_ref().clone(),
             omitted: seen.omitted(),
+            lost: seen.lost(),
             error: errors.get(step.name.as_str()).map(|error| (*error).to_owned()),
         };
         // The tasks of a stage have names of their own, and the stage has no output.
@@ -83,6 +84,7 @@ fn stage_result(id: &TaskId, seen: &StepRun) -> StepResult {
         stdout: None,
         stderr: None,
         omitted: 0,
+        lost: 0,
         error,
     }
 }
@@ -162,6 +164,7 @@ fn tasks(snapshot: &SessionSnapshot, plan: &PlanView) -> Vec<TaskItem> {
                 started_at: lane.started_at,
                 ended_at: lane.ended_at,
                 note: lane.note.clone(),
+                lost: lane.lost,
             });
         }
     }

@@ -48,7 +48,7 @@ impl Service {
             let mut known = BaseDirStatus {
                 path: base.path().display().to_string(),
                 sessions: 0,
-                trusted: base.trusted(),
+                trusted: base.trusted(context).await,
                 problem: base.problem().await,
             };
             // What is being opened is not waited for: a status is about now.

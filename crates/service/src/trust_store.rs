@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coven_api::ApiProblem;
 use coven_api::system::{FolderTrust, TrustState};
 use coven_folder::read_plain_file;
 use coven_notation::TrustedFiles;
@@ -19,6 +20,7 @@ use coven_store::{FolderOwners, OpenObstacle};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
+use crate::folder;
 use crate::places::UserFolders;
 use crate::private_file;
 use crate::trust_changes;
@@ -62,6 +64,17 @@ pub fn project_trust(places: &UserFolders, base_dir: &Path) -> ProjectTrust {
         Ok::<_, io::Error>(store.project(&path, &standing))
     };
     look().unwrap_or_default()
+}
+
+/// Why nothing may be run in a folder, for programs that do not ask the daemon: it is not the user's
+/// alone, or cannot be used. Reads the disk.
+pub fn folder_problem(places: &UserFolders, base_dir: &Path) -> Option<ApiProblem> {
+    let path = match folder::canonical(base_dir) {
+        Ok(path) => path,
+        Err(error) => return Some(error.problem()),
+    };
+    let agreed = TrustStore::open(places).agreed_owners(&path);
+    folder::check_owners(&path, agreed.as_ref()).err().map(|error| error.problem())
 }
 
 /// What the user agreed to, kept in the state folder.

@@ -64,5 +64,5 @@ pub use seal::SealKey;
 #[doc(hidden)]
 pub use seal::seal_facts;
 pub use session::Session;
-pub use values::Values;
+pub use values::{ValueError, Values};
 pub use view::View;

@@ -91,6 +91,20 @@ impl Values {
         Ok(digest)
     }
 
+    /// Keeps a value that has this digest, unless it is there, and says where. What is there is not
+    /// read: who reads it checks it.
+    pub fn keep(
+        &self,
+        digest: &ContentDigest,
+        bytes: impl FnOnce() -> Vec<u8>,
+    ) -> Result<PathBuf, ValueError> {
+        let folder = layout::make_private(&self.session(), FOLDER)?;
+        if folder.stat(digest.as_str())?.is_none() {
+            self.put(&bytes())?;
+        }
+        Ok(self.path(digest.as_str()))
+    }
+
     /// The value with this digest.
     pub fn get(&self, digest: &str) -> Result<Vec<u8>, ValueError> {
         let name = checked(digest)?;

@@ -123,6 +123,12 @@ impl TapeFolder {
         SegmentFile::ALL.iter().rev().try_for_each(|part| self.remove_file(base, *part))
     }
 
+    /// Deletes every segment, the newest first.
+    pub(crate) fn remove_all(&self) -> io::Result<()> {
+        let files = self.files().map_err(io::Error::other)?;
+        files.iter().rev().try_for_each(|(base, part)| self.remove_file(*base, *part))
+    }
+
     /// Deletes a file that may be gone already.
     pub(crate) fn remove_file(&self, base: u64, part: SegmentFile) -> io::Result<()> {
         Ok(self.0.remove(&name(base, part))?)

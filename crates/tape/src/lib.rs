@@ -46,6 +46,11 @@ pub use record::{GapReason, TapeEvent, TapeGap, TapeRecord, TapeStream};
 pub use trim::{size, trim};
 pub use writer::{Options, TapeWriter, TruncatedTail};
 
+/// Deletes the tape in a folder, of a program that was never started.
+pub fn remove(folder: &coven_folder::OpenFolder) -> std::io::Result<()> {
+    folder::TapeFolder::new(folder).remove_all()
+}
+
 /// The most bytes one record holds. Longer output and input become several records.
 ///
 /// It bounds what a reader needs in memory to check a record.

@@ -219,7 +219,7 @@ proptest! {
                 state = fold_all(state, &events);
             }
             if let Some(run) = state.run() {
-                let _ = (run.usage(), run.variables(), crate::view::plan_view(run));
+                let _ = (run.usage(), run.all_variables(), crate::view::plan_view(run));
             }
         }
     }

@@ -371,7 +371,7 @@ impl TestRun {
     }
 
     pub(crate) fn variable(&self, name: &str) -> Value {
-        self.run().variables().get(name).cloned().unwrap_or_default()
+        self.run().all_variables().get(name).cloned().unwrap_or_default()
     }
 
     pub(crate) fn error(&self) -> String {

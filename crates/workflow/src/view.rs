@@ -41,6 +41,8 @@ pub struct LargeValue {
     /// The first characters of the text, or of the JSON of another value.
     beginning: String,
     pub value: Arc<Value>,
+    /// Whether it is where views say that it is.
+    is_kept: bool,
 }
 
 impl SessionViewBuilder {
@@ -88,9 +90,31 @@ impl SessionViewBuilder {
         })
     }
 
-    /// The values that the newest view refers to and does not hold.
+    /// The values that views refer to and do not hold, and that were not kept yet.
     pub fn large(&self) -> Vec<LargeValue> {
-        self.known().clone()
+        let mut known = self.known();
+        // One that the run has given up stands in no view any more.
+        known.retain(|large| Arc::strong_count(&large.value) > 1);
+        known.iter().filter(|large| !large.is_kept).cloned().collect()
+    }
+
+    /// Takes note that these values are where views say that they are.
+    pub fn kept(&self, values: &[LargeValue]) {
+        for known in self.known().iter_mut() {
+            known.is_kept |= values.iter().any(|kept| kept.digest == known.digest);
+        }
+    }
+
+    /// Has all values kept again: their folder was deleted.
+    pub fn keep_again(&self) {
+        self.known().iter_mut().for_each(|large| large.is_kept = false);
+    }
+
+    /// What stands for a value that is kept aside.
+    pub fn reference(&self, value: &Value) -> LargeValueReference {
+        let known = self.known();
+        let known = known.iter().find(|large| std::ptr::eq(Arc::as_ptr(&large.value), value));
+        known.map_or_else(|| LargeValue::digested(value).0, LargeValue::reference)
     }
 
     fn known(&self) -> MutexGuard<'_, Vec<LargeValue>> {
@@ -102,20 +126,31 @@ impl SessionViewBuilder {
         if let Some(large) = self.known().iter().find(|large| Arc::ptr_eq(&large.value, value)) {
             return large.reference().to_value();
         }
-        if size(value, MAX_INLINE_BYTES) <= MAX_INLINE_BYTES {
+        if !is_large(value) {
             return value.as_ref().clone();
         }
-        let text = value.to_string();
-        let (digest, bytes) = (ContentDigest::of_bytes(text.as_bytes()), text.len());
-        let beginning = value.as_str().unwrap_or(&text).chars().take(BEGINNING_CHARS).collect();
-        let large = LargeValue { digest, bytes, beginning, value: Arc::clone(value) };
-        let shown = large.reference().to_value();
-        self.known().push(large);
+        let (reference, bytes) = LargeValue::digested(value);
+        let shown = reference.to_value();
+        let LargeValueReference { digest, begins: beginning, .. } = reference;
+        let value = Arc::clone(value);
+        self.known().push(LargeValue { digest, bytes, beginning, value, is_kept: false });
         shown
     }
 }
 
 impl LargeValue {
+    /// What stands for a value, and how long its JSON is.
+    fn digested(value: &Value) -> (LargeValueReference, usize) {
+        let text = value.to_string();
+        let shown = value.as_str().unwrap_or(&text);
+        let reference = LargeValueReference {
+            digest: ContentDigest::of_bytes(text.as_bytes()),
+            bytes: shown.len() as u64,
+            begins: shown.chars().take(BEGINNING_CHARS).collect(),
+        };
+        (reference, text.len())
+    }
+
     fn reference(&self) -> LargeValueReference {
         LargeValueReference {
             digest: self.digest.clone(),
@@ -136,6 +171,11 @@ fn task_status(run: &WorkflowRun) -> impl Iterator<Item = (TaskId, TaskStatus)> 
         };
         planned.into_iter().filter_map(|task| Some((task.clone(), run.task_status(&task)?)))
     })
+}
+
+/// Whether a value is kept aside.
+pub(crate) fn is_large(value: &Value) -> bool {
+    size(value, MAX_INLINE_BYTES) > MAX_INLINE_BYTES
 }
 
 /// About how long a value is as JSON; more than `enough` is not counted.

@@ -46,6 +46,7 @@ impl RunConclusion {
             ending,
             reason: self.reason,
             omitted: self.answer.as_ref().map_or(0, |answer| answer.omitted),
+            lost: 0,
             output: self.answer.map(|answer| answer.text),
             usage: self.usage,
             denials: self.denials.iter().map(ToString::to_string).collect(),

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 use std::time::Duration;
 
-use coven_model::SessionId;
 use http_body_util::BodyExt;
 use hyper::Method;
 use hyper::body::Incoming;
@@ -26,8 +25,8 @@ const STREAM_TIMEOUT: Duration = Duration::from_mins(1);
 pub enum EventScope {
     /// The events of all sessions.
     Everything,
-    /// The events of one session.
-    Workflow(SessionId),
+    /// The events of one session, by what requests name it.
+    Workflow(String),
 }
 
 /// What a follower is told.

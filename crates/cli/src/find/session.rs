@@ -1,6 +1,7 @@
 //! Which session a text means: `@`, an id or its beginning, a name or its beginning. Sessions of the
 //! current folder come first, because the same name can be given in two folders.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use coven_api::workflow::{ListQuery, WorkflowItem};
@@ -22,26 +23,35 @@ const MAX_NAMED_CANDIDATES: usize = 5;
 /// How much of an id is enough to name a session, as people copy it.
 const SHORT_ID_CHARS: usize = 13;
 
-/// The id of the session that is meant; nothing if there is none.
-pub(super) async fn id(client: &ApiClient, text: &str) -> Result<Option<String>> {
+/// By what requests name the session that is meant; nothing if there is none.
+pub(super) async fn address(client: &ApiClient, text: &str) -> Result<Option<String>> {
     if text == NEWEST {
         return newest(client).await.map(Some);
     }
-    // A whole id means the same session everywhere.
+    // A whole id means the same session everywhere: that of this user.
     if SessionId::new(text).is_ok() {
         return Ok(Some(text.to_owned()));
     }
-    let query = ListQuery {
+    let query = |base_dir: Option<String>| ListQuery {
         search: Some(text.to_owned()),
         limit: Some(MAX_COMPARED_SESSIONS),
+        base_dir,
         ..ListQuery::default()
     };
-    let page = client.workflows(&query).await?;
     let here = folders::base_dir(None).ok();
-    let found = meant(&page.workflows, text, here.as_deref());
+    let mut items = client.workflows(&query(None)).await?.workflows;
+    if let Some(here) = &here {
+        // A list of all folders leaves out copies of sessions. A folder that cannot be listed has
+        // none that could be meant.
+        let listed = client.workflows(&query(Some(here.display().to_string()))).await;
+        let listed = listed.map(|page| page.workflows).unwrap_or_default();
+        let known: BTreeSet<String> = items.iter().map(WorkflowItem::address).collect();
+        items.extend(listed.into_iter().filter(|item| !known.contains(&item.address())));
+    }
+    let found = meant(&items, text, here.as_deref());
     match found.as_slice() {
         [] => Ok(None),
-        [only] => Ok(Some(only.id.to_string())),
+        [only] => Ok(Some(only.address())),
         several => Err(ambiguous(text, several)),
     }
 }
@@ -53,7 +63,7 @@ async fn newest(client: &ApiClient) -> Result<String> {
     let page = client.workflows(&query).await?;
     let own = page.workflows.iter().find(|item| !item.foreign);
     let newest = own.or_else(|| page.workflows.first());
-    newest.map(|item| item.id.to_string()).ok_or_else(|| {
+    newest.map(WorkflowItem::address).ok_or_else(|| {
         CommandFailure::not_found(
             ProblemCode::WorkflowNotFound,
             "this folder has no sessions, so there is no newest one",
@@ -65,7 +75,8 @@ async fn newest(client: &ApiClient) -> Result<String> {
 }
 
 /// The sessions that a text can mean, of the first kind of which there is one. A session that is not
-/// this user's own never takes the place of one that is.
+/// this user's own never takes the place of one that is; but what a copy of a folder brings along
+/// means the copy there, and not the session that it was copied from.
 fn meant<'a>(items: &'a [WorkflowItem], text: &str, here: Option<&Path>) -> Vec<&'a WorkflowItem> {
     // Ids are in lower case; people need not care.
     let id = text.to_ascii_lowercase();
@@ -73,9 +84,13 @@ fn meant<'a>(items: &'a [WorkflowItem], text: &str, here: Option<&Path>) -> Vec<
     let begins =
         |item: &WorkflowItem| item.name.starts_with(text) || item.id.as_str().starts_with(&id);
     let is_here = |item: &WorkflowItem| here.is_some_and(|here| Path::new(&item.base_dir) == here);
+    let own: BTreeSet<&SessionId> =
+        items.iter().filter(|item| !item.foreign).map(|item| &item.id).collect();
+    let is_copy = |item: &WorkflowItem| item.foreign && is_here(item) && own.contains(&item.id);
     for foreign in [false, true] {
         let of = |fits: &dyn Fn(&WorkflowItem) -> bool| -> Vec<&'a WorkflowItem> {
-            items.iter().filter(|item| item.foreign == foreign && fits(item)).collect()
+            let counts = |item: &WorkflowItem| item.foreign == foreign || is_copy(item);
+            items.iter().filter(|item| counts(item) && fits(item)).collect()
         };
         let kinds = [
             of(&|item| is_named(item) && is_here(item)),
@@ -141,11 +156,17 @@ mod tests {
             item(3, "brisk-ant", "/b", false),
             item(4, "calm-owl", "/c", false),
             item(5, "calm-owl", "/a", true),
+            item(3, "brisk-ant", "/copy", true),
         ];
         let found = |text: &str, here: &str| -> Vec<String> {
             let found = meant(&all, text, Some(Path::new(here)));
             found.iter().map(|item| item.id.as_str()[4..8].to_owned()).collect()
         };
+        let folder =
+            |text: &str, here: &str| meant(&all, text, Some(Path::new(here)))[0].base_dir.clone();
+        assert_eq!(folder("brisk-ant", "/copy"), "/copy", "not what it was copied from");
+        assert_eq!(folder("brisk-a", "/copy"), "/copy");
+        assert_eq!(folder("brisk-ant", "/a"), "/b");
         assert_eq!(found("brisk-otter", "/a"), ["0001"]);
         assert_eq!(found("brisk-otter", "/b"), ["0002"]);
         assert_eq!(found("brisk-otter", "/c"), ["0001", "0002"]);

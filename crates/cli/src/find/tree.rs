@@ -17,7 +17,7 @@ pub(crate) async fn tree(
 ) -> Result<(WorkflowDetails, String)> {
     let workflow = super::workflow(client, &target.session).await?;
     let query = TreesQuery { removed: Some(true), ..TreesQuery::default() };
-    let trees = client.trees(Some(workflow.item.id.as_str()), &query).await?.trees;
+    let trees = client.trees(Some(&workflow.item.address()), &query).await?.trees;
     let tree = chosen(&workflow, &trees, target.task.as_deref())?;
     Ok((workflow, tree))
 }

@@ -99,15 +99,15 @@ impl PastItem {
 /// What was asked before: of one session, or of the newest.
 async fn past(client: &ApiClient, session: Option<&str>, limit: u32) -> Result<Vec<PastItem>> {
     let ids = if let Some(name) = session {
-        vec![find::workflow(client, name).await?.item.id]
+        vec![find::workflow(client, name).await?.item.address()]
     } else {
         let query = ListQuery { limit: Some(limit.clamp(1, 1000)), ..ListQuery::default() };
-        client.workflows(&query).await?.workflows.into_iter().map(|item| item.id).collect()
+        client.workflows(&query).await?.workflows.into_iter().map(|item| item.address()).collect()
     };
     let mut past = Vec::new();
     for id in ids {
         for state in [InterventionState::Decided, InterventionState::Open] {
-            let query = InterventionQuery { state: Some(state), workflow: Some(id.to_string()) };
+            let query = InterventionQuery { state: Some(state), workflow: Some(id.clone()) };
             let found = client.interventions(&query).await?.interventions;
             let is_open = state == InterventionState::Open;
             past.extend(found.into_iter().map(|item| PastItem { item, is_open }));

@@ -50,7 +50,9 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
     let jobs = settled.steps.iter().enumerate();
     let jobs = jobs.map(|(index, step)| (step, planner.jobs(step, index == 0)));
     let steps: Vec<(&PlanStep, Vec<PlannedJob>)> = jobs.collect();
-    let problems = problems::find(&plan, &given, &inputs, &known);
+    let mut problems = problems::find(&plan, &given, &inputs, &known);
+    problems.extend(problems::of_folder(&base)?);
+    problems::add_of_jobs(&mut problems, steps.iter().flat_map(|(_, jobs)| jobs));
     let fatal = problems.iter().find(|problem| problem.severity == "error");
     if arguments.json {
         as_json(&settled, &inputs, &steps, &problems)?;

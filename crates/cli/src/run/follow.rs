@@ -138,7 +138,7 @@ impl RunFollower {
         if matches!(self.how, FollowMode::Lines(_)) {
             output::line(&format!("{}: coven show {0}", self.name))?;
         }
-        let mut events = EventPump::session(&self.client, &self.id, Some(self.from));
+        let mut events = EventPump::session(&self.client, self.id.as_str(), Some(self.from));
         loop {
             let streamed = tokio::select! {
                 told = self.signal() => match told {
@@ -198,7 +198,7 @@ impl RunFollower {
 
     /// A tree that changes.
     async fn tree(&mut self) -> Result<FollowEnd> {
-        let mut events = EventPump::session(&self.client, &self.id, None);
+        let mut events = EventPump::session(&self.client, self.id.as_str(), None);
         let mut workflow = self.client.workflow(self.id.as_str()).await?;
         let mut keyboard =
             if tty::is_interactive() { Some(CommandKeyboard::take()?) } else { None };
@@ -390,7 +390,7 @@ impl RunFollower {
         let wish =
             coven_api::workflow::ActionRequest { why: Some("Ctrl-C twice".to_owned()), env: None };
         self.client.cancel(self.id.as_str(), &wish).await?;
-        let mut events = EventPump::session(&self.client, &self.id, None);
+        let mut events = EventPump::session(&self.client, self.id.as_str(), None);
         while !self.client.workflow(self.id.as_str()).await?.item.status.is_final() {
             if events.next().await?.is_none() {
                 break;

@@ -10,6 +10,7 @@ mod arbiters;
 mod auto;
 mod browser;
 mod copied;
+mod copies;
 mod cut;
 mod escapes;
 mod exchanged;

@@ -1,12 +1,13 @@
 //! What is told before anything runs, and why a headless agent failed.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::Instant;
 
 use serde_json::json;
 
 use crate::STEP_TIMEOUT;
-use crate::home::Home;
+use crate::home::{Home, Said};
 
 const RETRY: &str = r#"{"type":"system","subtype":"api_retry","attempt":7,"max_retries":10,"retry_delay_ms":500,"error_status":500,"error":"server_error"}"#;
 
@@ -206,6 +207,29 @@ fn a_team_of_different_agents_runs_each_with_its_own() {
     home.run(steps, &[]).ok();
     let said = fs::read_to_string(home.path("project/said.txt")).unwrap();
     assert_eq!(said, "I am one,I am two,I am demo");
+}
+
+#[test]
+fn what_keeps_jobs_from_starting_and_a_folder_of_everybody_are_problems_of_a_dry_run() {
+    let home = Home::new();
+    let text = "name: lacks\ndescription: T.\nsteps:\n  \
+                - {name: one, type: script, shell: [no-such-shell, -c], command: 'true'}\n  \
+                - {name: two, type: script, cwd: nowhere, command: 'true'}\n";
+    home.write("lacks.yaml", text);
+    let dry = ["run", "./lacks.yaml", "--dry-run", "--json"];
+    let problems = |said: &Said| said.json()["problems"].as_array().unwrap().clone();
+    let found = problems(&home.coven(&dry).ok());
+    assert_eq!(found.len(), 2, "{found:#?}");
+    let told = found[0]["message"].as_str().unwrap();
+    assert!(told.starts_with("task `one`: `no-such-shell` was not found"), "{told}");
+    assert!(found[1]["message"].as_str().unwrap().starts_with("task `two`: there is no folder"));
+    let project = home.path("project");
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o777)).unwrap();
+    let found = problems(&home.coven(&dry).code(1));
+    let open = found.iter().find(|it| it["message"].as_str().unwrap().contains("world-writable"));
+    assert_eq!(open.unwrap()["severity"], "error", "{found:#?}");
+    assert!(home.coven(&dry[..3]).code(1).err.contains("world-writable"));
+    assert!(home.coven(&["run", "./lacks.yaml"]).code(1).err.contains("world-writable"));
 }
 
 #[test]

@@ -59,6 +59,21 @@ fn agents_go_on_without_the_daemon_and_are_taken_up_by_the_next() {
 }
 
 #[test]
+fn a_folder_that_is_trusted_is_said_to_be_after_a_restart_too() {
+    let home = Home::new();
+    home.coven(&["init"]).ok();
+    home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    let trusted = || {
+        let status = home.coven(&["daemon", "status", "--json"]).ok().json();
+        status["baseDirs"][0]["trusted"].clone()
+    };
+    assert_eq!(trusted(), true);
+    home.kill_daemon();
+    home.coven(&["daemon", "start"]).ok();
+    assert_eq!(trusted(), true);
+}
+
+#[test]
 fn a_daemon_that_cannot_start_says_why() {
     let home = Home::new();
     std::fs::create_dir_all(home.path("home/.config/coven")).unwrap();

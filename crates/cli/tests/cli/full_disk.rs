@@ -135,6 +135,33 @@ fn a_run_whose_journal_takes_nothing_says_so_everywhere_and_a_cancel_counts() {
 }
 
 #[test]
+fn a_cancel_that_found_no_room_counts_for_the_next_daemon() {
+    for is_killed in [true, false] {
+        let home = Home::new();
+        let daemon = start_daemon(&home);
+        let steps = "  - {name: work, type: script, command: 'touch begun; sleep 600'}\n";
+        let name = home.run(steps, &["--detach"]).ok().out.trim().to_owned();
+        let end = Instant::now() + STEP_TIMEOUT;
+        while !home.path("project/begun").exists() {
+            assert!(Instant::now() < end, "the job does not start");
+            std::thread::yield_now();
+        }
+        fill_journal(&home, daemon, &name);
+        let cancelled = quick(&home, &["cancel", &name]).ok();
+        assert!(cancelled.err.contains("it is cancelled as soon as"), "{cancelled:?}");
+        let listed = quick(&home, &["inbox", "--json"]).ok().json();
+        assert_eq!(listed["waitsForDisk"][0]["name"], name.as_str(), "{listed:#}");
+        if is_killed {
+            home.kill_daemon();
+        } else {
+            home.coven(&["daemon", "stop"]).ok();
+        }
+        assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).code(4).out, "cancelled\n");
+        home.coven(&["audit"]).ok();
+    }
+}
+
+#[test]
 fn what_an_agent_asks_on_a_full_disk_comes_up_when_there_is_room() {
     let home = Home::new();
     let daemon = start_daemon(&home);
@@ -213,6 +240,65 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         Command::new("umount").arg("-l").arg(&self.0).status().ok();
     }
+}
+
+#[test]
+fn output_that_a_full_disk_takes_none_of_is_said_to_be_lost() {
+    // Dropped last, after the daemon that has files on the disk.
+    let disk: SmallDisk;
+    let home = Home::new();
+    let Some(mounted) = SmallDisk::mount(&home.path("state")) else {
+        return skip("only root may mount a small disk");
+    };
+    disk = mounted;
+    let until = |file: &str| {
+        format!("until test -e {file}; do read -r -t 0.05 _ < <(tail -f /dev/null) || true; done")
+    };
+    let command = format!(
+        "echo begun; touch begun.txt; {}; seq 1 100000; touch printed.txt; {}; echo end",
+        until("go.txt"),
+        until("end.txt")
+    );
+    for (used, status) in [("", "completed"), (", output: said", "failed")] {
+        for file in ["begun.txt", "go.txt", "printed.txt", "end.txt"] {
+            fs::remove_file(home.path("project").join(file)).ok();
+        }
+        let steps = format!("  - {{name: work, type: script, command: '{command}'{used}}}\n");
+        let name = home.run(&steps, &["--detach"]).ok().out.trim().to_owned();
+        let there = |file: &str| {
+            let end = Instant::now() + STEP_TIMEOUT;
+            while !home.path("project").join(file).exists() {
+                assert!(Instant::now() < end, "{file} never came");
+                std::thread::yield_now();
+            }
+        };
+        there("begun.txt");
+        let end = Instant::now() + STEP_TIMEOUT;
+        while !quick(&home, &["logs", &name]).out.contains("begun") {
+            assert!(Instant::now() < end, "its output never came");
+        }
+        let full = disk.fill();
+        fs::write(home.path("project/go.txt"), "").unwrap();
+        there("printed.txt");
+        full.make_room();
+        fs::write(home.path("project/end.txt"), "").unwrap();
+        home.coven(&["wait", &name, "--timeout", "60s"]);
+        let shown = home.coven(&["show", &name, "--json"]).ok().json();
+        assert_eq!(shown["status"], status, "{shown:#}");
+        let lost = shown["tasks"][0]["lost"].as_u64().unwrap();
+        assert!(lost > 100_000, "{shown:#}");
+        let words = format!("{lost} bytes of what it printed are lost: the disk was full");
+        assert!(home.coven(&["show", &name]).ok().out.contains(&words));
+        let logs = home.coven(&["logs", &name]).ok();
+        assert!(logs.err.contains(&words) && !logs.err.contains("no longer kept"), "{logs:?}");
+        let result = home.coven(&["output", &name, "work", "--json"]).ok().json();
+        assert_eq!(result["lost"], lost, "{result:#}");
+        let output = home.coven(&["output", &name, "work", "--stdout"]);
+        let told = format!("{lost} bytes of the output of work are lost: the disk was full");
+        assert!(output.err.contains(&told) && !output.err.contains("all of it"), "{output:?}");
+    }
+    drop(home);
+    drop(disk);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Outputs and values that are larger than most.
 
+use std::fs;
+
 use crate::home::Home;
 
 /// Prints so many bytes and a line feed.
@@ -123,4 +125,32 @@ fn of_a_failed_command_that_says_a_lot_the_end_is_its_reason() {
     let count = &shown["session"]["variables"]["count"];
     assert_eq!(count.as_str().unwrap().trim(), "3000000", "the whole is there");
     assert!(said.out.contains("exit code 3: … (2997952 bytes left out) eee"), "{said:?}");
+}
+
+#[test]
+fn a_large_value_lies_on_the_disk_once_for_all_commands_that_do_not_mention_it() {
+    let home = Home::new();
+    let printed = |letter: &str| format!("head -c 200000 /dev/zero | tr \\\\0 {letter}");
+    let count = "wc -c < $COVEN_VARS";
+    let steps = format!(
+        "  - {{name: first, type: script, command: '{}', output: first_text}}\n  \
+         - {{name: second, type: script, command: '{}', output: second_text}}\n  \
+         - {{name: small, type: script, command: '{count}', output: small_size}}\n  \
+         - {{name: large, type: script, command: '{count}; : second_text', output: large_size}}\n  \
+         - {{name: copy, type: script, command: 'cat $COVEN_VARS', output: variables, expect: json}}\n",
+        printed("a"),
+        printed("b")
+    );
+    home.run(&steps, &[]).ok();
+    let size =
+        |step: &str| -> u64 { home.coven(&["output", "@", step]).ok().out.trim().parse().unwrap() };
+    assert!(size("small") < 10_000, "nothing is mentioned: {}", size("small"));
+    assert!((200_000..230_000).contains(&size("large")), "one is: {}", size("large"));
+    let variables = home.coven(&["output", "@", "copy"]).ok().json();
+    let reference = &variables["first_text"];
+    assert_eq!(reference, &variables["steps"]["first"]["output"]);
+    assert_eq!(reference["bytes"], 200_000);
+    let text = fs::read(reference["file"].as_str().unwrap()).unwrap();
+    let text: String = serde_json::from_slice(&text).unwrap();
+    assert_eq!(text, "a".repeat(200_000));
 }

@@ -19,7 +19,6 @@ use axum::response::{IntoResponse, Response};
 use coven_api::event::{EventGap, EventQuery, SessionSnapshot};
 use coven_api::workflow::WorkflowDetails;
 use coven_api::{ApiProblem, ProblemCode};
-use coven_model::SessionId;
 use coven_model::event::SessionEvent;
 use coven_service::{
     EventSubscription, FeedEvent, FeedItem, FeedSubscription, PublishedEvent, Service, event_kind,
@@ -53,14 +52,14 @@ pub(super) async fn session(
     let place = streams.place()?;
     let service = daemon.service;
     let session = service.session_events(&id).await?;
-    let id = session.id().clone();
-    let workflow = service.show(id.as_str()).await?;
+    let address = session.address().to_owned();
+    let workflow = service.show(&address).await?;
     let known = after.filter(|after| *after <= workflow.last_seq);
     let begin = known.unwrap_or(workflow.last_seq);
     // Subscribe before taking the snapshot, so that no fact falls between the two; what is in both is
     // dropped by its number.
     let events = session.subscribe(begin).await?;
-    let source = FollowedEvents::Session { events, id };
+    let source = FollowedEvents::Session { events, address };
     let mut follower = EventFollower::new(service, source, begin, query, place);
     if let (Some(after), None) = (after, known) {
         follower.gap(after, 1);
@@ -108,7 +107,7 @@ pub(super) fn cursor(headers: &HeaderMap, after: Option<u64>) -> Result<Option<u
 
 /// Where a follower's events come from.
 enum FollowedEvents {
-    Session { events: EventSubscription, id: SessionId },
+    Session { events: EventSubscription, address: String },
     Everything(FeedSubscription),
 }
 
@@ -242,11 +241,11 @@ impl EventFollower {
             None => {}
         }
         self.ready.push_back(frame(event_kind(envelope), number, &write_event_json(envelope)));
-        if let (FollowedEvents::Session { id, .. }, PublishedEvent::Fact { event, .. }) =
+        if let (FollowedEvents::Session { address, .. }, PublishedEvent::Fact { event, .. }) =
             (&self.source, &envelope.what)
             && may_be_last(event)
         {
-            match self.service.show(id.as_str()).await {
+            match self.service.show(address).await {
                 Ok(workflow) => self.see_whether_over(&workflow),
                 Err(error) => self.over(&error.to_string()),
             }
@@ -276,8 +275,8 @@ impl EventFollower {
     /// How things stand. What it contains is not told again.
     async fn snapshot(&mut self) -> Result<(), HttpFailure> {
         match &self.source {
-            FollowedEvents::Session { id, .. } => {
-                let workflow = self.service.show(id.as_str()).await?;
+            FollowedEvents::Session { address, .. } => {
+                let workflow = self.service.show(address).await?;
                 self.told = workflow.last_seq;
                 let snapshot = SessionSnapshot { seq: workflow.last_seq, workflow };
                 self.say("snapshot", Some(snapshot.seq), &snapshot);

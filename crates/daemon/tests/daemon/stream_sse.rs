@@ -72,7 +72,7 @@ async fn a_question_of_an_agent_that_nobody_watches_calls_a_person_with_all_it_t
     assert!(!asked.reason.is_empty() && asked.options.contains(&InterventionChoice::Approve));
     assert!(asked.excerpt.contains("touch asked.txt"), "{}", asked.excerpt);
     // A follower of the session that comes only now sees it in its first picture.
-    let mut one = daemon.client.events(&EventScope::Workflow(started.id.clone()), None);
+    let mut one = daemon.client.events(&EventScope::Workflow(started.id.to_string()), None);
     let Some(StreamedEvent::Snapshot(snapshot)) = next(&mut one).await else { panic!() };
     let snapshot: SessionSnapshot = serde_json::from_value(snapshot).unwrap();
     let workflow = snapshot.workflow;
@@ -168,7 +168,7 @@ async fn a_cursor_that_never_was_gets_a_gap_and_then_a_snapshot() {
     let daemon = home.daemon().await;
     let started = daemon.start(&daemon.definition(STEPS)).await;
     daemon.ends(started.id.as_str(), WorkflowStatus::Completed).await;
-    for scope in [EventScope::Everything, EventScope::Workflow(started.id.clone())] {
+    for scope in [EventScope::Everything, EventScope::Workflow(started.id.to_string())] {
         let mut events = daemon.client.events(&scope, Some(9_000_000_000));
         let Some(StreamedEvent::Gap(EventGap { after, oldest })) = next(&mut events).await else {
             panic!()
@@ -193,10 +193,9 @@ async fn what_cannot_be_followed_is_said_as_a_problem() {
     assert_eq!(problem(get("/events?before=1").await.unwrap()).await.code, ProblemCode::BadRequest);
     let odd = daemon.raw("GET", "/events").header("Last-Event-ID", "yesterday").send().await;
     assert_eq!(problem(odd.unwrap()).await.code, ProblemCode::BadRequest);
-    let mut gone = daemon.client.events(
-        &EventScope::Workflow("01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()),
-        None,
-    );
+    let mut gone = daemon
+        .client
+        .events(&EventScope::Workflow("01890a5d-ac96-774b-bcce-b302099a8057".to_owned()), None);
     assert_eq!(code(gone.next().await), ProblemCode::WorkflowNotFound);
     assert!(gone.next().await.unwrap().is_none());
 }
@@ -238,7 +237,7 @@ async fn followers_go_on_with_neither_gap_nor_double_when_the_daemon_is_killed_i
     let mut start = daemon.definition(LONG);
     start.default_adapter = Some("demo".to_owned());
     let started = daemon.start(&start).await;
-    let mut one = daemon.client.events(&EventScope::Workflow(started.id.clone()), Some(0));
+    let mut one = daemon.client.events(&EventScope::Workflow(started.id.to_string()), Some(0));
     let (mut facts, mut told) = (Vec::new(), Vec::new());
     let mut kills = [6, 14, 22, 31].into_iter().peekable();
     while let Some(streamed) = next(&mut one).await {

@@ -12,14 +12,14 @@ use coven_model::{AttemptId, JobSpec, JobWork};
 use coven_policy::{AgentAutomation, EffectivePolicies};
 use coven_runtime::domain::{Domain, DomainId, DomainRegistry, SpawnError};
 use coven_runtime::hold::{HolderDomain, HolderRegistry};
-use coven_store::{Attempt, FileError};
-use coven_workflow::state::WorkflowRun;
+use coven_store::{Attempt, FileError, Values};
+use coven_workflow::view::SessionViewBuilder;
 use coven_workflow::{SessionInput, State};
 use parking_lot::RwLock;
 use tokio::sync::mpsc;
 
 use super::admission::{AdmissionQueue, QueueMember};
-use super::job::{EarlierAttempt, JobHandle, LivePublisher, RunningJob};
+use super::job::{EarlierAttempt, JobHandle, LivePublisher, RunningJob, VariableSource};
 use super::secret_answers::SecretAnswers;
 use crate::blocking;
 use crate::options::{Options, PolicyRefresh};
@@ -165,15 +165,19 @@ impl WorkflowExecutor {
     /// here, so that jobs begin in the order in which they were asked for.
     pub(crate) fn start(
         &self,
-        state: &State,
+        (state, viewer): (&State, SessionViewBuilder),
         folders: JobFolders,
         spec: JobSpec,
         reports: mpsc::Sender<SessionInput>,
         live: LivePublisher,
     ) -> JobHandle {
         // Only a command finds them in a file; an agent is told what it needs.
-        let run = state.run().filter(|_| matches!(spec.work, JobWork::Shell(_)));
-        let variables = run.map(WorkflowRun::variables).unwrap_or_default();
+        let is_command = matches!(spec.work, JobWork::Shell(_));
+        let variables = is_command.then(|| VariableSource {
+            state: state.clone(),
+            viewer,
+            values: folders.values.clone(),
+        });
         RunningJob::spawn(self.clone(), folders, spec, variables, reports, live)
     }
 
@@ -211,6 +215,8 @@ pub(crate) struct JobFolders {
     pub(super) has_inputs: bool,
     /// What the job may write besides its own where its files are confined.
     pub(super) also_writes: Vec<PathBuf>,
+    /// Where the large values of its session lie.
+    pub(super) values: Values,
 }
 
 impl JobFolders {
@@ -233,7 +239,8 @@ impl JobFolders {
         let is_new = is_new && place == AttemptPlace::Jobs;
         let earlier = earlier(files, state, job);
         let has_inputs = has_inputs(state, job);
-        (has_room, Self { attempt, is_new, place, earlier, has_inputs, also_writes: Vec::new() })
+        let (also_writes, values) = (Vec::new(), files.values());
+        (has_room, Self { attempt, is_new, place, earlier, has_inputs, also_writes, values })
     }
 }
 

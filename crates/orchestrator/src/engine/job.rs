@@ -15,6 +15,8 @@ mod recorded;
 mod reports;
 mod runner_slot;
 mod secrets;
+mod start;
+mod variables;
 mod written_answer;
 
 use std::collections::HashSet;
@@ -33,7 +35,7 @@ use coven_store::layout::session_path;
 use coven_store::{Attempt, FileError};
 use coven_workflow::SessionInput;
 use coven_workflow::command::{AgentAnswer, OrderedText};
-use serde_json::{Map, Value};
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 
@@ -48,6 +50,7 @@ pub(crate) use live::LivePublisher;
 use once::EarlierInputs;
 use recorded::recorded;
 pub(crate) use runner_slot::RunnerSlot;
+pub(crate) use variables::VariableSource;
 use written_answer::TurnProgress;
 
 /// How long a runner may take to stop its process when the job that follows it has failed. After
@@ -160,7 +163,8 @@ pub(crate) struct JobDetails {
     /// What it may write besides its own where its files are confined.
     also_writes: Vec<PathBuf>,
     spec: JobSpec,
-    variables: Map<String, Value>,
+    /// For a command that was not started yet.
+    variables: Mutex<Option<VariableSource>>,
     /// What is secret in its environment, and what takes it out of texts.
     secrets: Vec<String>,
     redactor: Redactor,
@@ -246,14 +250,14 @@ impl RunningJob {
         executor: WorkflowExecutor,
         folders: JobFolders,
         spec: JobSpec,
-        variables: Map<String, Value>,
+        variables: Option<VariableSource>,
         reports: mpsc::Sender<SessionInput>,
         live: LivePublisher,
     ) -> JobHandle {
         let (orders, mut receiver) = mpsc::channel(ORDER_CAPACITY);
         let runner = RunnerSlot::default();
         let shared = runner.clone();
-        let JobFolders { attempt, is_new, place, earlier, has_inputs, also_writes } = folders;
+        let JobFolders { attempt, is_new, place, earlier, has_inputs, also_writes, .. } = folders;
         let job = spec.job.attempt.clone();
         let slot = executor.shared.admission.enqueue(&spec, runner.clone(), is_new);
         let task = tokio::spawn(async move {
@@ -271,7 +275,7 @@ impl RunningJob {
                         has_inputs,
                         also_writes,
                         spec,
-                        variables,
+                        variables: Mutex::new(variables),
                         secrets,
                         redactor,
                         report_token,
@@ -360,19 +364,17 @@ impl RunningJob {
                     }
                 },
                 stopped = stopped(orders, &mut early) => {
-                    if !stopped {
-                        return;
+                    if stopped {
+                        let not_begun = self.stopped_before().await;
+                        self.not_begun(not_begun, orders).await;
                     }
-                    let details = self.details.clone();
-                    blocking(move || details.mark_killed()).await;
-                    let outcome = failed(ProcessEnding::Stopped, "it was stopped before it began".to_owned());
-                    return self.decide_end(outcome, orders).await;
+                    return;
                 }
             }
         }
-        let details = self.details.clone();
-        match blocking(move || details.begin(started)).await {
-            Ok(BegunJob { runner, adapter, exposure, confinement }) => {
+        match self.begin(started, orders, &mut early).await {
+            None => {}
+            Some(Ok(BegunJob { runner, adapter, exposure, confinement })) => {
                 self.slot.iter().for_each(SlotRequest::started);
                 if let Some(reason) = exposure {
                     self.tell(SessionInput::Exposed { job: self.id(), reason }).await;
@@ -386,8 +388,19 @@ impl RunningJob {
                 }
                 self.follow(runner, &adapter, orders, early).await;
             }
-            Err(NotBegun::Lost) => self.lost().await,
-            Err(NotBegun::Ended(outcome)) => self.decide_end(*outcome, orders).await,
+            Some(Err(not_begun)) => self.not_begun(not_begun, orders).await,
+        }
+    }
+
+    /// Tells that no process is followed.
+    async fn not_begun(&mut self, not_begun: NotBegun, orders: &mut mpsc::Receiver<JobOrder>) {
+        match not_begun {
+            NotBegun::Lost => self.lost().await,
+            NotBegun::Ended(outcome) => self.decide_end(*outcome, orders).await,
+            NotBegun::Full(problem) => {
+                let outcome = failed(ProcessEnding::NotStarted, problem.into_text());
+                self.decide_end(outcome, orders).await;
+            }
         }
     }
 

@@ -9,9 +9,9 @@ use coven_model::event::SessionEvent;
 use coven_model::{AttemptId, Timestamp};
 use coven_store::journal::AppendError;
 use coven_store::session::{Appended, Milestone, WrittenBatch};
-use coven_store::{Attempt, FileError, Session};
+use coven_store::{Attempt, FileError, Session, Values};
 use coven_workflow::State;
-use coven_workflow::view::SessionViewBuilder;
+use coven_workflow::view::{LargeValue, SessionViewBuilder};
 use parking_lot::{Mutex, MutexGuard};
 
 /// The files of one session, shared between its actor and the threads that work for it. They take
@@ -121,17 +121,27 @@ impl SessionFiles {
         let Ok(restored) = self.store.put_back() else {
             return ViewWrite { is_done: false, restored: false };
         };
+        if restored.is_some() {
+            viewer.keep_again();
+        }
         ViewWrite { is_done: self.write_view_file(state, viewer), restored: restored.is_some() }
     }
 
     fn write_view_file(&mut self, state: &State, viewer: &SessionViewBuilder) -> bool {
         let Some(view) = viewer.session(state) else { return true };
         // The journal has the values; the copies beside it are for readers of the view.
-        let put = |large: coven_workflow::view::LargeValue| {
+        let put = |large: &LargeValue| {
             self.store.values().put(large.value.to_string().as_bytes()).is_ok()
         };
-        let values = viewer.large().into_iter().all(put);
-        values && self.store.write_view(&view).is_ok()
+        let large = viewer.large();
+        let (put, failed): (Vec<LargeValue>, Vec<LargeValue>) = large.into_iter().partition(put);
+        viewer.kept(&put);
+        failed.is_empty() && self.store.write_view(&view).is_ok()
+    }
+
+    /// Where its large values lie.
+    pub(crate) fn values(&self) -> Values {
+        self.store.values().clone()
     }
 
     /// The folder of an attempt, made if it is not there.

@@ -11,6 +11,9 @@ use coven_model::AttemptId;
 /// How long to wait before something is tried again that the disk did not take.
 pub(crate) const STORAGE_RETRY: Duration = Duration::from_millis(500);
 
+/// What a session does that finds no room.
+const FULL: &str = "waits for disk space";
+
 /// What keeps facts or outcomes from the disk. The session waits until it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StorageProblem(String);
@@ -19,8 +22,18 @@ impl StorageProblem {
     /// From what a write said. A full disk is told apart, because a person can do something about
     /// it at once.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Self {
-        let waits = if is_full(error) { "waits for disk space" } else { "waits for its disk" };
+        let waits = if is_full(error) { FULL } else { "waits for its disk" };
         Self(format!("{waits}: {error}"))
+    }
+
+    /// From what says that the disk has no room, if it does.
+    pub(crate) fn of_full(error: &(dyn Error + 'static)) -> Option<Self> {
+        is_full(error).then(|| Self::of(error))
+    }
+
+    /// From a reason that is known to be a full disk.
+    pub(crate) fn full(reason: &dyn std::fmt::Display) -> Self {
+        Self(format!("{FULL}: {reason}"))
     }
 
     /// The same with what happens as soon as the disk takes it.

@@ -13,7 +13,7 @@ use coven_orchestrator::{EventSubscription, LiveEvent, OpenError, Orchestrator, 
 use coven_testkit::skip::skip;
 
 use self::disk::{Frozen, SmallDisk};
-use crate::support::{Base, DEADLINE, decide, delete, end, intervention, nothing_left};
+use crate::support::{Base, DEADLINE, decide, delete, end, intervention, nothing_left, state_of};
 
 /// Runs until a file is there, and then goes on.
 const WAITS: &str = r"
@@ -23,6 +23,9 @@ steps:
   - {name: wait, type: script, command: 'echo waited >> log.txt; echo begun; until test -e go.txt; do read -r -t 0.05 _ < <(tail -f /dev/null) || true; done; echo through'}
   - {name: last, type: script, command: echo last >> log.txt}
 ";
+
+/// What is left of a disk for which a start is let begin, and which is not enough for a long command.
+const ROOM_FOR_CHECK: usize = 80 * 1024;
 
 const ASKS: &str = "name: asks\ndescription: Asks.\nsteps:\n  - {name: ask, type: gate, message: Ready?}\n  - {name: last, type: script, command: echo last >> log.txt}\n";
 
@@ -90,6 +93,67 @@ async fn a_run_on_a_full_disk_waits_and_goes_on_when_there_is_room() {
     assert_eq!(view.status, WorkflowStatus::Completed, "what was acknowledged is there");
     again.close().await;
     drop((again, disk));
+}
+
+/// A step whose command alone takes more room in the state folder than is looked for beforehand.
+fn large_step() -> String {
+    let comment = "x".repeat(100 * 1024);
+    format!(
+        "name: large\ndescription: A long command.\nsteps:\n  \
+         - {{name: large, type: script, command: 'echo ran >> log.txt # {comment}'}}\n"
+    )
+}
+
+/// A base directory whose state folder is a small disk.
+fn small_state() -> Option<(Base, SmallDisk)> {
+    let base = Base::new();
+    let state = state_of(base.path());
+    std::fs::create_dir_all(&state).unwrap();
+    SmallDisk::mount(&state).map(|disk| (base, disk))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_whose_start_finds_no_room_waits_and_starts_when_there_is_some() {
+    let Some((base, disk)) = small_state() else {
+        return skip("only root may mount a small disk");
+    };
+    let orchestrator = base.open().await;
+    let id = orchestrator.create_session(base.definition(&large_step())).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let ballast = disk.fill_up_to(ROOM_FOR_CHECK);
+    orchestrator.resume(&id, Some(base.env())).await.unwrap();
+    let problem = storage_problem(&mut events).await;
+    assert!(problem.starts_with("waits for disk space: "), "{problem}");
+    let shown = orchestrator.controller(&id).unwrap().storage_problem();
+    assert_eq!(shown.as_ref(), Some(&problem), "it is there for everyone who looks");
+    assert!(!base.path().join("log.txt").exists());
+    std::fs::remove_file(ballast).unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(log(base.path()), "ran\n", "it ran once");
+    assert_eq!(orchestrator.controller(&id).unwrap().storage_problem(), None);
+    orchestrator.close().await;
+    drop((orchestrator, disk));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_waits_for_room_to_start_can_be_cancelled() {
+    let Some((base, disk)) = small_state() else {
+        return skip("only root may mount a small disk");
+    };
+    let orchestrator = base.open().await;
+    let id = orchestrator.create_session(base.definition(&large_step())).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let ballast = disk.fill_up_to(ROOM_FOR_CHECK);
+    orchestrator.resume(&id, Some(base.env())).await.unwrap();
+    storage_problem(&mut events).await;
+    orchestrator.cancel(&id, "a test", "").await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Cancelled, "{:#?}", view.errors);
+    assert!(!base.path().join("log.txt").exists(), "it never ran");
+    std::fs::remove_file(ballast).unwrap();
+    orchestrator.close().await;
+    drop((orchestrator, disk));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,14 +39,14 @@ const SOCKET: &str = "sock";
 /// What a client of the holder must know.
 const SECRET: &str = "secret";
 
-/// The file that becomes the record of the end.
-const EXIT_DRAFT: &str = "exit.json.new";
-
 /// Folders that are made are for their owner alone.
 const PRIVATE_MODE: u32 = 0o700;
 
 /// Room kept for the record of the end, so that it can be written when the disk is full.
 const RESERVED_EXIT_BYTES: usize = 4096;
+
+/// Room kept for what the holder adds to the record of the start: two processes.
+const RESERVED_SPAWN_BYTES: usize = 1024;
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +60,13 @@ pub enum FolderError {
     /// A file was written by a later release.
     #[error("{path} has version {version}, which is newer than this program knows ({VERSION})")]
     Newer { path: PathBuf, version: u32 },
+}
+
+impl FolderError {
+    /// Whether the disk had no room.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::File(error) if error.obstacle == OpenObstacle::Full)
+    }
 }
 
 /// What was started (`spawn.json`). Written before the holder starts, completed by the holder.
@@ -188,9 +195,41 @@ impl HolderFolder {
         }
     }
 
+    /// Takes the room that the record of the start needs once it says who holds what: a process that
+    /// runs must not fail because that cannot be written down.
+    pub(crate) fn reserve_spawn(&self, record: &SpawnRecord) -> Result<ReservedFile, FolderError> {
+        let length = text(record).map_or(0, |text| text.len());
+        self.reserve(SPAWN, length + RESERVED_SPAWN_BYTES)
+    }
+
+    /// Writes the record of the start into the room that was taken for it.
+    pub(crate) fn complete_spawn_record(
+        &self,
+        record: &SpawnRecord,
+        reserved: &ReservedFile,
+    ) -> Result<(), FolderError> {
+        self.write_reserved(record, reserved)
+    }
+
     /// Forgets that something was to be started. Only for who has the claim.
     pub(crate) fn forget_spawn(&self) -> Result<(), FolderError> {
         Ok(self.open()?.remove(SPAWN)?)
+    }
+
+    /// Removes everything that a start has left which came to nothing, so that the folder can be used
+    /// for another one. Only when its holder, if it had one, is gone. The record of the start goes
+    /// last: without a tape it says that nothing was started.
+    pub(crate) fn forget_start(&self) -> Result<(), FolderError> {
+        let folder = self.open()?;
+        let failed = |error| FolderError::from(folder.error("remove the tape of", SPAWN, error));
+        coven_tape::remove(&folder).map_err(failed)?;
+        for name in [EXIT, SPAWN] {
+            folder.remove(&draft(name))?;
+        }
+        for name in [SOCKET, SECRET, CLAIM, SPAWN] {
+            folder.remove(name)?;
+        }
+        Ok(())
     }
 
     /// How it ended, if it did.
@@ -198,43 +237,58 @@ impl HolderFolder {
         self.read(EXIT)
     }
 
-    /// Takes the room that the record of the end will need, in a file created exclusively: the job
-    /// can write to this folder and may have planted one.
-    pub(crate) fn reserve_exit(&self) -> Result<ReservedExit, FolderError> {
-        let folder = self.open()?;
-        let mut file = folder.create_anew(EXIT_DRAFT)?;
-        let filled = file.write_all(&[b' '; RESERVED_EXIT_BYTES]);
-        filled.map_err(|source| folder.error("write", EXIT_DRAFT, source))?;
-        Ok(ReservedExit(file))
+    /// Takes the room that the record of the end will need.
+    pub(crate) fn reserve_exit(&self) -> Result<ReservedFile, FolderError> {
+        self.reserve(EXIT, RESERVED_EXIT_BYTES)
     }
 
-    /// Writes how it ended, so that it is there as a whole or not at all, also after a power cut.
-    /// It goes into the room that was taken for it, unless the process has put something else in
-    /// the place of that file.
+    /// Writes how it ended into the room that was taken for it, so that it is there as a whole or not
+    /// at all, also after a power cut.
     pub(crate) fn write_exit(
         &self,
         exit: &HolderExit,
-        reserved: &ReservedExit,
+        reserved: &ReservedFile,
+    ) -> Result<(), FolderError> {
+        self.write_reserved(exit, reserved)
+    }
+
+    /// Takes the room for a record, in a file created exclusively: the job can write to this folder
+    /// and may have planted one.
+    fn reserve(&self, name: &'static str, length: usize) -> Result<ReservedFile, FolderError> {
+        let folder = self.open()?;
+        let draft = draft(name);
+        let mut file = folder.create_anew(&draft)?;
+        let filled = file.write_all(&vec![b' '; length]);
+        filled.map_err(|source| folder.error("write", &draft, source))?;
+        Ok(ReservedFile { file, name })
+    }
+
+    /// Writes a record into the room that was taken for it, unless the process has put something
+    /// else in the place of that file.
+    fn write_reserved<T: Serialize>(
+        &self,
+        record: &T,
+        ReservedFile { file, name }: &ReservedFile,
     ) -> Result<(), FolderError> {
         let folder = self.open()?;
-        let failed = |source| folder.error("write", EXIT, source);
-        let text = text(exit).map_err(failed)?;
-        // A process that puts a folder there would keep its own end from ever being recorded.
-        for name in [EXIT, EXIT_DRAFT] {
+        let failed = |source| folder.error("write", name, source);
+        let text = text(record).map_err(failed)?;
+        let draft = draft(name);
+        // A process that puts a folder there would keep the record from ever being written.
+        for name in [*name, draft.as_str()] {
             if folder.find(name).is_ok_and(|found| found.is_some()) {
                 folder.remove_all(name).map_err(failed)?;
             }
         }
-        let ReservedExit(draft) = reserved;
-        if !folder.names_file(EXIT_DRAFT, draft)? {
-            return Ok(folder.replace(EXIT, &text, Durability::Synced)?);
+        if !folder.names_file(&draft, file)? {
+            return Ok(folder.replace(name, &text, Durability::Synced)?);
         }
-        let written = draft
+        let written = file
             .write_all_at(&text, 0)
-            .and_then(|()| draft.set_len(text.len() as u64))
-            .and_then(|()| draft.sync_all());
+            .and_then(|()| file.set_len(text.len() as u64))
+            .and_then(|()| file.sync_all());
         written.map_err(failed)?;
-        folder.rename(EXIT_DRAFT, &folder, EXIT)?;
+        folder.rename(&draft, &folder, name)?;
         Ok(folder.sync()?)
     }
 
@@ -313,10 +367,19 @@ impl HolderFolder {
     }
 }
 
-/// The room for the record of the end. The file stays open, so that the record is written into the
-/// file that was made for it whatever its name has come to mean.
+/// The room for a record. The file stays open, so that the record is written into the file that was
+/// made for it whatever its name has come to mean.
 #[derive(Debug)]
-pub(crate) struct ReservedExit(File);
+pub(crate) struct ReservedFile {
+    file: File,
+    /// The name of the record.
+    name: &'static str,
+}
+
+/// The name of the file that becomes a record.
+fn draft(name: &str) -> String {
+    format!("{name}.new")
+}
 
 /// A record as the text of its file.
 fn text<T: Serialize>(record: &T) -> io::Result<Vec<u8>> {

@@ -16,13 +16,14 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use coven_folder::best_effort;
+use coven_folder::{OpenObstacle, best_effort};
 use coven_terminal::screen::Options;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::setsid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 
-use super::folder::{FolderError, HolderExit, HolderFolder, ReservedExit, SpawnRecord};
+use super::adopt::end_job;
+use super::folder::{FolderError, HolderExit, HolderFolder, ReservedFile, SpawnRecord};
 use super::registry::HolderRegistry;
 use super::request::HoldRequest;
 use super::secret::HolderSecret;
@@ -58,6 +59,9 @@ pub enum HoldError {
     /// The tape cannot be begun.
     #[error(transparent)]
     Tape(#[from] coven_tape::Error),
+    /// The process runs, and that cannot be written down.
+    #[error("the start cannot be recorded: {0}")]
+    Unrecorded(#[source] FolderError),
     /// The system refused something.
     #[error("{step}: {source}")]
     Io { step: &'static str, source: io::Error },
@@ -66,6 +70,19 @@ pub enum HoldError {
 impl HoldError {
     fn io(step: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { step, source }
+    }
+
+    /// Whether the disk has no room for what is kept of the process, which was not started then.
+    fn is_full(&self) -> bool {
+        let is_full = |error: &io::Error| OpenObstacle::of(error) == OpenObstacle::Full;
+        match self {
+            Self::Folder(error) => error.is_full(),
+            Self::Tape(coven_tape::Error::Io { source, .. }) | Self::Io { source, .. } => {
+                is_full(source)
+            }
+            // The system says the same of terminals of which it has no more.
+            Self::Tape(_) | Self::Spawn(_) | Self::Unrecorded(_) => false,
+        }
     }
 
     fn errno(&self) -> Option<i32> {
@@ -91,7 +108,11 @@ pub fn hold(request: HoldRequest, report: &mut dyn Write) -> Result<(), HoldErro
     let started = HolderServer::start(request);
     let message = match &started {
         Ok(_) => StartReport::Started,
-        Err(error) => StartReport::Failed { message: error.to_string(), errno: error.errno() },
+        Err(error) => StartReport::Failed {
+            message: error.to_string(),
+            errno: error.errno(),
+            full: error.is_full(),
+        },
     };
     let mut line = serde_json::to_vec(&message)
         .map_err(io::Error::from)
@@ -172,7 +193,7 @@ enum HolderPhase {
 
 struct HolderServer {
     folder: HolderFolder,
-    reserved: ReservedExit,
+    reserved: ReservedFile,
     job: HeldJob,
     clients: Clients,
     children: OwnedFd,
@@ -186,7 +207,10 @@ struct HolderServer {
 
 /// Takes the claim to the folder's process, if it is still wanted. The daemon that started us may
 /// have died since, and the next one may have taken the start back because nothing came of it.
-fn claim(folder: &HolderFolder, ticket: Option<&str>) -> Result<File, HoldError> {
+fn claim(
+    folder: &HolderFolder,
+    ticket: Option<&str>,
+) -> Result<(File, Option<SpawnRecord>), HoldError> {
     let refused = |why: &str| {
         HoldError::Spawn(SpawnError::Refused(format!("{} {why}", folder.path().display())))
     };
@@ -196,7 +220,7 @@ fn claim(folder: &HolderFolder, ticket: Option<&str>) -> Result<File, HoldError>
     if ticket.is_some() && wanted != ticket {
         return Err(refused("is not wanted any more"));
     }
-    Ok(claim)
+    Ok((claim, record))
 }
 
 impl HolderServer {
@@ -223,7 +247,9 @@ impl HolderServer {
             keep: None,
             job: request.job,
         };
-        let claim = claim(&folder, request.ticket.as_deref())?;
+        let (claim, record) = claim(&folder, request.ticket.as_deref())?;
+        let record = completed(record, &config.job)?;
+        let recorded = folder.reserve_spawn(&record)?;
         let mut options = coven_tape::Options::default();
         if let Some(keep) = request.keep {
             options.keep = keep;
@@ -238,7 +264,11 @@ impl HolderServer {
         let snapper = Snapper::new(folder.clone(), options.keep, config.connection);
         let mut job = HeldJob::new(config.job.clone(), launched, tape, config.connection, snapper);
         job.set_cgroup(cgroup);
-        complete_record(&folder, &config.job, job.leader())?;
+        let record = SpawnRecord { process: Some(job.leader()), ..record };
+        if let Err(error) = folder.complete_spawn_record(&record, &recorded) {
+            end_job(&config.job);
+            return Err(HoldError::Unrecorded(error));
+        }
         let look_at = Some(Instant::now() + FOLDER_CHECK_INTERVAL);
         Ok(Self {
             folder,
@@ -333,9 +363,8 @@ impl HolderServer {
     }
 }
 
-/// Adds to the record who holds what.
-fn complete_record(folder: &HolderFolder, job: &str, process: Identity) -> Result<(), HoldError> {
-    let record = folder.spawn_record()?;
+/// The record of the start with its holder, which is this process.
+fn completed(record: Option<SpawnRecord>, job: &str) -> Result<SpawnRecord, HoldError> {
     let holder = Identity::own().map_err(HoldError::io("asking the system"))?;
     let boot = machine::boot_id().map_err(HoldError::io("asking the system"))?;
     let record = record.unwrap_or_else(|| SpawnRecord {
@@ -351,6 +380,5 @@ fn complete_record(folder: &HolderFolder, job: &str, process: Identity) -> Resul
         holder: None,
         process: None,
     });
-    let record = SpawnRecord { holder: Some(holder), process: Some(process), ..record };
-    Ok(folder.write_spawn_record(&record)?)
+    Ok(SpawnRecord { holder: Some(holder), ..record })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use coven_folder::best_effort;
+use coven_folder::{OpenObstacle, best_effort};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,9 @@ pub(super) enum StartReport {
         message: String,
         /// The system's number for it, if it has one.
         errno: Option<i32>,
+        /// The disk has no room for what is kept of the process, which was not started.
+        #[serde(default)]
+        full: bool,
     },
 }
 
@@ -44,45 +47,24 @@ pub(super) fn start(
     config: &SpawnConfig,
 ) -> Result<(Child, HolderPane), SpawnError> {
     launch::check(config)?;
-    let refused = |error: FolderError| SpawnError::Refused(error.to_string());
     let path = config.folder.as_deref();
     let path =
         path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
     let folder = HolderFolder::new(path);
-    folder.create().map_err(refused)?;
+    folder.create().map_err(folder_refuses)?;
     if folder.is_killed() {
         let reason = format!("{} was stopped before it started", config.job);
         return Err(SpawnError::Refused(reason));
     }
-    if folder.spawn_record().map_err(refused)?.is_some() {
+    if folder.spawn_record().map_err(folder_refuses)?.is_some() {
         let reason = format!("{} has been used for a process already", path.display());
         return Err(SpawnError::Refused(reason));
     }
-    let record = record(config)?;
-    folder.write_spawn_record(&record).map_err(refused)?;
-    let failed = |step| move |source| SpawnError::Io { step, source };
-    let secret = HolderSecret::new().map_err(failed("making a secret"))?;
-    folder.write_secret(&secret).map_err(refused)?;
-    let mut holder = spawn_holder(program, config, registry, path, record.ticket)?;
-    if let Err(source) = introduce(&mut holder, registry, config, path, &secret) {
-        best_effort("end a holder", holder.kill());
-        best_effort("reap a holder that failed", holder.wait());
-        return Err(SpawnError::Io { step: "introducing the holder", source });
+    let started = start_holder(program, registry, config, &folder);
+    if matches!(started, Err(SpawnError::Full { .. })) {
+        best_effort("forget a start that found no room", folder.forget_start());
     }
-    let heard = holder.stdout.take().map(hear).transpose();
-    match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
-        Some(StartReport::Started) => {}
-        Some(StartReport::Failed { message, errno }) => {
-            best_effort("reap a holder that failed", holder.wait());
-            return Err(match errno {
-                Some(errno) => {
-                    launch::spawn_error(name(config), io::Error::from_raw_os_error(errno))
-                }
-                None => SpawnError::Refused(message),
-            });
-        }
-        None => return Err(SpawnError::Refused("the holder has no output".to_owned())),
-    }
+    let holder = started?;
     let pane = HolderPane::connect(&folder, 0, config.job.clone());
     let pane = pane.map_err(|source| {
         // A process that removes its folder at once could never be adopted, so it is not left
@@ -91,6 +73,56 @@ pub(super) fn start(
         SpawnError::Io { step: "connecting to the holder", source }
     })?;
     Ok((holder, pane))
+}
+
+/// Starts the holder, and comes back when its process has started. After an error there is neither.
+fn start_holder(
+    program: &Path,
+    registry: Option<&HolderRegistry>,
+    config: &SpawnConfig,
+    folder: &HolderFolder,
+) -> Result<Child, SpawnError> {
+    let record = record(config)?;
+    folder.write_spawn_record(&record).map_err(folder_refuses)?;
+    let secret = HolderSecret::new();
+    let secret = secret.map_err(|source| SpawnError::Io { step: "making a secret", source })?;
+    folder.write_secret(&secret).map_err(folder_refuses)?;
+    let mut holder = spawn_holder(program, config, registry, folder.path(), record.ticket)?;
+    if let Err(source) = introduce(&mut holder, registry, config, folder.path(), &secret) {
+        best_effort("end a holder", holder.kill());
+        best_effort("reap a holder that failed", holder.wait());
+        let step = "introducing the holder";
+        let is_full = OpenObstacle::of(&source) == OpenObstacle::Full;
+        return Err(if is_full { full(step) } else { SpawnError::Io { step, source } });
+    }
+    let heard = holder.stdout.take().map(hear).transpose();
+    match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
+        Some(StartReport::Started) => Ok(holder),
+        Some(StartReport::Failed { message, errno, full: is_full }) => {
+            best_effort("reap a holder that failed", holder.wait());
+            Err(match errno {
+                _ if is_full => full(&message),
+                Some(errno) => {
+                    launch::spawn_error(name(config), io::Error::from_raw_os_error(errno))
+                }
+                None => SpawnError::Refused(message),
+            })
+        }
+        None => Err(SpawnError::Refused("the holder has no output".to_owned())),
+    }
+}
+
+/// What a folder that cannot be used means for the start.
+fn folder_refuses(error: FolderError) -> SpawnError {
+    let reason = error.to_string();
+    if error.is_full() { full(&reason) } else { SpawnError::Refused(reason) }
+}
+
+/// The disk has no room: says so in the words that a file has for it, which not every error uses.
+fn full(what: &str) -> SpawnError {
+    let words = OpenObstacle::Full.to_string();
+    let is_said = what.contains(&words);
+    SpawnError::Full { reason: if is_said { what.to_owned() } else { format!("{what}: {words}") } }
 }
 
 /// Writes the holder down and then gives it its secret. It waits for that before it starts anything,

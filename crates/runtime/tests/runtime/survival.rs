@@ -6,7 +6,9 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use coven_runtime::domain::{Domain, ExitStatus, Pane as _, ReadOutcome, SpawnConfig, StopMode};
+use coven_runtime::domain::{
+    Domain, ExitStatus, Pane as _, ReadOutcome, SpawnConfig, SpawnError, StopMode,
+};
 use coven_runtime::hold::{Adopted, HolderFolder, ScreenSnap, adopt, rebuild};
 use coven_runtime::processes;
 use coven_tape::{ReadAt, TapeReader};
@@ -273,4 +275,67 @@ fn on_a_full_disk(full_to_the_end: bool) {
         .records(0)
         .filter(|record| matches!(record.as_ref().unwrap().event, coven_tape::TapeEvent::Gap(_)));
     assert!(gaps.count() >= 1, "the loss is declared");
+}
+
+/// How much room there is to start in: from none to enough, in steps of one page.
+const PAGES: usize = 24;
+
+#[test]
+fn a_start_that_finds_no_room_leaves_nothing_and_works_when_there_is_some() {
+    let (mut refused, mut started) = (0, 0);
+    for pages in 0..PAGES {
+        let Some(disk) = SmallDisk::new("1m") else {
+            return coven_testkit::skip::skip("only root may mount a small disk");
+        };
+        let attempts = Attempts::new();
+        let mark = attempts.path().join("ran");
+        let script = format!("echo ran >> {}; exit 3", mark.display());
+        let mut config = attempts.config(&script, coven_runtime::domain::Connection::Pipes);
+        let folder = disk.0.path().join("attempt");
+        std::fs::create_dir(&folder).unwrap();
+        config.folder = Some(folder.clone());
+        let registry = coven_runtime::hold::HolderRegistry::new(&disk.0.path().join("state"));
+        let domain = domain().with_registry(registry.clone());
+        std::fs::create_dir_all(disk.0.path().join("state/holders")).unwrap();
+        let (room, ballast) = (disk.0.path().join("room"), disk.0.path().join("ballast"));
+        std::fs::write(&room, vec![0; pages * 4096]).unwrap();
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
+        // A file that is open keeps its room when it is removed.
+        drop(file);
+        std::fs::remove_file(&room).unwrap();
+
+        let mut pane = match domain.spawn(&config) {
+            Ok(pane) => {
+                started += 1;
+                pane
+            }
+            Err(SpawnError::Full { reason }) => {
+                refused += 1;
+                assert!(reason.contains("no room"), "{pages} pages: {reason}");
+                assert!(!mark.exists(), "{pages} pages: the process ran");
+                assert_eq!(processes::of_job(&config.job), [], "{pages} pages");
+                let left: Vec<_> = std::fs::read_dir(&folder).unwrap().flatten().collect();
+                assert!(left.is_empty(), "{pages} pages: {left:?}");
+                assert_eq!(registry.entries().unwrap(), [], "{pages} pages");
+                std::fs::remove_file(&ballast).unwrap();
+                domain.spawn(&config).unwrap()
+            }
+            Err(error) => panic!("{pages} pages: {error:?}"),
+        };
+        std::fs::remove_file(&ballast).ok();
+        let (_, status) = panes::run_to_end(&mut *pane);
+        assert_eq!(status, Some(ExitStatus::Code(3)), "{pages} pages");
+        assert_eq!(std::fs::read_to_string(&mark).unwrap(), "ran\n", "{pages} pages: it ran once");
+        assert_eq!(adopt_status(&folder), ExitStatus::Code(3));
+    }
+    assert!(refused > 0 && started > 0, "{refused} refused, {started} started");
+}
+
+/// How the process of a folder ended, as its holder recorded it.
+fn adopt_status(folder: &std::path::Path) -> ExitStatus {
+    let folder = HolderFolder::new(folder);
+    let record = folder.spawn_record().unwrap().unwrap();
+    assert!(record.holder.is_some() && record.process.is_some(), "{record:?}");
+    folder.exit().unwrap().unwrap().status
 }

@@ -52,6 +52,10 @@ impl Recording {
 }
 
 fn open(folder: &Path, title: String) -> Result<(TapeReader, RecordingHeader), ServiceError> {
+    // What a job of a foreign session printed exactly lies nowhere that we know.
+    if folder.as_os_str().is_empty() {
+        return Err(ServiceError::NothingRecorded);
+    }
     let reader = TapeReader::open(folder).map_err(|error| {
         if output::is_absent(&error) {
             return ServiceError::NothingRecorded;

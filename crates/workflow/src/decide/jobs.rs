@@ -210,20 +210,22 @@ fn judged(
     (outcome, status, value)
 }
 
-/// An output that is longer than a value may be is no result of a step whose result is used: the
-/// steps after it would work with a part of it.
+/// An output that is longer than a value may be, or of which the disk took only a part, is no result
+/// of a step whose result is used: the steps after it would work with a part of it.
 fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
     let kept = outcome.output.as_ref().map_or(0, String::len);
     let whole = kept as u64 + outcome.omitted;
+    let lost = outcome.lost_words();
     let is_used = step.output.is_some() || *step.expected(task.role) != ExpectedOutput::Text;
     outcome.ok = !is_used;
-    outcome.reason = if is_used {
-        format!(
+    outcome.reason = match lost {
+        Some(lost) if is_used => format!("{lost}; make room, and let it run again"),
+        Some(lost) => lost,
+        None if is_used => format!(
             "only {kept} of the {whole} bytes of its output could be kept; let it write a file and \
              print the path"
-        )
-    } else {
-        format!("only {kept} of the {whole} bytes of its output could be kept")
+        ),
+        None => format!("only {kept} of the {whole} bytes of its output could be kept"),
     };
 }
 

@@ -123,6 +123,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             excerpt: String::new(),
             printed: None,
             omitted: 0,
+            lost: 0,
             usage: TokenUsage::default(),
             started_at: started.at,
             ended_at: None,
@@ -195,7 +196,7 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
                 TaskPhase::Ready { at_once: is_refused }
             }
         };
-        task.omitted = outcome.omitted;
+        (task.omitted, task.lost) = (outcome.omitted, outcome.lost);
         task.printed = is_command.then(|| Arc::new(printed(outcome, &task.phase)));
     });
     let of_task = |task: &Option<coven_model::TaskId>| task.as_ref() == Some(&ended.job.task);

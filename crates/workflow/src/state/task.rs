@@ -55,6 +55,10 @@ pub struct TaskRun {
     /// tape alone, or a full disk took none.
     #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
+    /// How many of those the disk had no room for, so that they are nowhere. It follows from the
+    /// outcome, and states of before do not have it.
+    #[serde(skip)]
+    pub lost: u64,
     /// What the attempts that ended have used up.
     pub usage: TokenUsage,
     /// When the newest attempt was asked for.

@@ -1,7 +1,7 @@
 //! The variables that a step can see. Only those that a text refers to are gathered, so that a
 //! step costs the same in a run of ten steps and of ten thousand.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{PrintedOutput, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::scope::VariableScope;
 use crate::template::VariableReference;
+use crate::view;
 
 static NULL: LazyLock<Arc<Value>> = LazyLock::new(Arc::default);
 
@@ -28,22 +29,23 @@ impl TaskVariables<'_> {
         references: impl Iterator<Item = &'r VariableReference>,
     ) -> VariableScope {
         let mut scope = VariableScope::default();
-        let mut steps: BTreeSet<Option<&str>> = BTreeSet::new();
+        let mut steps: BTreeMap<Option<&str>, BTreeSet<Option<&str>>> = BTreeMap::new();
         for reference in references {
             if let Some((_, value)) = self.local.iter().find(|(name, _)| *name == reference.name) {
                 scope = scope.with_shared(&reference.name, Arc::clone(value));
             } else if reference.name == "steps" {
-                steps.insert(reference.key(0));
+                steps.entry(reference.key(0)).or_default().insert(reference.key(1));
             } else if scope.get(&reference.name).is_none()
                 && let Some(value) = self.run.variable(&reference.name)
             {
                 scope = scope.with_shared(&reference.name, value);
             }
         }
-        if steps.contains(&None) {
+        if steps.contains_key(&None) {
             scope = scope.with("steps", self.run.all_steps());
         } else if !steps.is_empty() {
-            scope = scope.with("steps", self.run.some_steps(steps.into_iter().flatten()));
+            let steps = steps.into_iter().filter_map(|(name, fields)| Some((name?, fields)));
+            scope = scope.with("steps", self.run.some_steps(steps));
         }
         scope
     }
@@ -80,16 +82,50 @@ impl WorkflowRun {
         }
     }
 
-    /// All variables with their values: what a script finds in `$COVEN_VARS`.
-    pub fn variables(&self) -> Map<String, Value> {
+    /// What a command finds in `$COVEN_VARS`: all variables with their values. A large value that
+    /// the command does not mention is replaced by what `aside` makes of it, because every command
+    /// would write all of them to the disk once more.
+    pub fn variables(
+        &self,
+        command: &str,
+        aside: &mut dyn FnMut(&Value) -> Value,
+    ) -> Map<String, Value> {
+        let mut shown = |names: &[&str], value: &Value| {
+            let is_mentioned = || names.iter().all(|name| mentions(command, name));
+            if view::is_large(value) && !is_mentioned() { aside(value) } else { value.clone() }
+        };
         let mut all = Map::new();
-        all.insert("input".to_owned(), self.identity.input.as_ref().clone());
+        let input = match self.identity.input.as_ref() {
+            Value::Object(inputs) => {
+                let inputs = inputs.iter();
+                let inputs =
+                    inputs.map(|(name, value)| (name.clone(), shown(&["input", name], value)));
+                Value::Object(inputs.collect())
+            }
+            other => shown(&["input"], other),
+        };
+        all.insert("input".to_owned(), input);
         all.insert("workflow".to_owned(), self.about());
-        all.insert("steps".to_owned(), self.all_steps());
+        let mut steps = Map::new();
+        for (step, seen) in
+            self.identity.plan.steps.iter().zip(self.steps.iter()).take(self.cursor as usize)
+        {
+            let about = seen.about_with(&mut |field, value| {
+                shown(&["steps", step.name.as_str(), field], value)
+            });
+            steps.insert(step.name.clone(), about);
+        }
+        all.insert("steps".to_owned(), Value::Object(steps));
         for (name, value) in self.outputs() {
-            all.insert(name.to_owned(), value.as_ref().clone());
+            all.insert(name.to_owned(), shown(&[name], &value));
         }
         all
+    }
+
+    /// The same, each with its value.
+    #[cfg(test)]
+    pub(crate) fn all_variables(&self) -> Map<String, Value> {
+        self.variables("", &mut Value::clone)
     }
 
     /// The variables that steps have written.
@@ -107,18 +143,27 @@ impl WorkflowRun {
     }
 
     fn all_steps(&self) -> Value {
-        self.some_steps(self.identity.plan.steps.iter().map(|step| step.name.as_str()))
+        let names = self.identity.plan.steps.iter().map(|step| step.name.as_str());
+        self.some_steps(names.map(|name| (name, BTreeSet::from([None]))))
     }
 
-    /// Only steps whose turn has come: what a later one did is not known.
-    fn some_steps<'a>(&self, names: impl Iterator<Item = &'a str>) -> Value {
+    /// Only steps whose turn has come: what a later one did is not known. Of each only the fields that
+    /// are wanted have their values, or all if one of those is nothing.
+    fn some_steps<'a>(
+        &self,
+        wanted: impl Iterator<Item = (&'a str, BTreeSet<Option<&'a str>>)>,
+    ) -> Value {
         let mut steps = Map::new();
-        for name in names {
+        for (name, fields) in wanted {
+            let is_wanted = |field: &str| fields.iter().any(|it| it.is_none_or(|it| it == field));
             if let Some(place) = self.identity.step(name)
                 && place < self.cursor as usize
                 && let Some(step) = self.steps.get(place)
             {
-                steps.insert(name.to_owned(), step.about());
+                let about = step.about_with(&mut |field, value| {
+                    if is_wanted(field) { value.clone() } else { Value::Null }
+                });
+                steps.insert(name.to_owned(), about);
             }
         }
         Value::Object(steps)
@@ -146,7 +191,8 @@ impl StepRun {
         }
     }
 
-    fn about(&self) -> Value {
+    /// What is known of it, with what `shown` makes of what it printed and gave.
+    fn about_with(&self, shown: &mut dyn FnMut(&str, &Value) -> Value) -> Value {
         let exit_code = match &self.progress {
             StepProgress::Completed { exit_code, .. } | StepProgress::Failed { exit_code, .. } => {
                 *exit_code
@@ -155,13 +201,20 @@ impl StepRun {
             StepProgress::Skipped { .. } => self.failed_exit_code(),
             _ => None,
         };
-        json!({
-            "status": self.status(),
-            "output": self.output().as_ref(),
-            "exit_code": exit_code,
-            "stdout": self.stdout(),
-            "stderr": self.stderr(),
-        })
+        let output = self.output();
+        let stdout = match self.stdout() {
+            // Most commands give what they printed, and that is not copied.
+            Some(text) if output.as_str() == Some(text) => shown("stdout", &output),
+            text => shown("stdout", &Value::from(text)),
+        };
+        // Not by `json!`, which copies what it is given.
+        let mut about = Map::new();
+        about.insert("status".to_owned(), self.status().into());
+        about.insert("output".to_owned(), shown("output", &output));
+        about.insert("exit_code".to_owned(), exit_code.into());
+        about.insert("stdout".to_owned(), stdout);
+        about.insert("stderr".to_owned(), shown("stderr", &Value::from(self.stderr())));
+        Value::Object(about)
     }
 
     /// The exit code of the one command it ran, if that failed.
@@ -186,6 +239,11 @@ impl StepRun {
         Some(self.command()?.1.stderr.as_str())
     }
 
+    /// How many bytes of what its one task printed the disk had no room for.
+    pub fn lost(&self) -> u64 {
+        self.tasks.last().filter(|_| self.tasks.len() == 1).map_or(0, |task| task.lost)
+    }
+
     /// How many bytes of the output of its one task are missing in its value.
     pub fn omitted(&self) -> u64 {
         self.tasks.last().filter(|_| self.tasks.len() == 1).map_or(0, |task| task.omitted)
@@ -195,5 +253,30 @@ impl StepRun {
     fn command(&self) -> Option<(&TaskRun, &PrintedOutput)> {
         let task = self.tasks.last().filter(|_| self.tasks.len() == 1)?;
         Some((task, task.printed.as_deref()?))
+    }
+}
+
+/// Whether a name stands in the text of a command as a word. More than a reference counts: a program
+/// in the text may read it from the file.
+fn mentions(command: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    command.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&command[..at], &command[at + name.len()..]);
+        !before.ends_with(is_word) && !after.starts_with(is_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_mentioned_as_a_word() {
+        for text in ["jq .report \"$COVEN_VARS\"", "report", "d['report']", "x report-a"] {
+            assert!(mentions(text, "report"), "{text}");
+        }
+        for text in ["", "reports", "a_report", "repor t"] {
+            assert!(!mentions(text, "report"), "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use coven_model::event::TaskRole;
 use coven_model::{
-    AgentMode, JobWork, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, WorkflowStatus,
+    AgentMode, JobOutcome, JobWork, PlanLane, PlanRow, PlanView, TaskId, TaskStatus, WorkflowStatus,
 };
 
 use crate::compile::adapter_names;
@@ -125,6 +125,7 @@ fn lane(run: &WorkflowRun, step: &PlanStep, task: &TaskRun) -> PlanLane {
         note: short_first_line(&lane_note(task)),
         started_at: Some(task.started_at),
         ended_at: task.ended_at,
+        lost: task.lost,
     }
 }
 
@@ -132,6 +133,7 @@ fn lane(run: &WorkflowRun, step: &PlanStep, task: &TaskRun) -> PlanLane {
 fn lane_note(task: &TaskRun) -> String {
     match &task.error {
         Some(error) => error.clone(),
+        None if task.lost > 0 => JobOutcome::lost_text(task.lost),
         None if task.omitted > 0 => {
             format!("{} bytes of its output are not kept as a value", task.omitted)
         }
@@ -185,6 +187,7 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
         note: short_first_line(note),
         started_at: None,
         ended_at: None,
+        lost: 0,
     };
     let agent = |task: String, agent: &AgentSpec| {
         let prompt = agent.prompt.as_ref().map_or("", |prompt| prompt.source());

@@ -1,5 +1,8 @@
 //! What is wrong with a run that is only shown.
 
+use std::path::Path;
+
+use coven_api::ApiProblem;
 use coven_workflow::plan::{PlanStep, StepAction};
 use coven_workflow::{
     CheckEnvironment, TextTemplate, VariableScope, WorkflowPlan, bind_inputs, settle,
@@ -7,7 +10,9 @@ use coven_workflow::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::abilities;
+use super::jobs::PlannedJob;
+use crate::failure::Result;
+use crate::{abilities, folders};
 
 /// The code of an agent that nothing names.
 const NO_ADAPTER: &str = "no-adapter";
@@ -48,6 +53,39 @@ pub(super) fn find(
     let scope = VariableScope::default().with("input", Value::Object(inputs.clone()));
     found.extend(plan.steps.iter().flat_map(|step| of_elements(step, &scope)));
     found
+}
+
+/// Why nothing would run in the folder.
+pub(super) fn of_folder(base: &Path) -> Result<Option<RunProblem>> {
+    let problem = coven_daemon::folder_problem(&folders::places()?, base);
+    let problem = problem.map(|ApiProblem { detail, hint, .. }| RunProblem {
+        severity: "error",
+        message: detail,
+        help: hint,
+    });
+    Ok(problem)
+}
+
+/// Adds what keeps jobs from starting, such as a program that is missing, unless that is told of
+/// their agent already.
+pub(super) fn add_of_jobs<'a>(
+    found: &mut Vec<RunProblem>,
+    jobs: impl Iterator<Item = &'a PlannedJob>,
+) {
+    for PlannedJob { task, problem, argv, adapter, mode, .. } in jobs {
+        let Some(problem) = problem else { continue };
+        let agent = mode.is_some().then_some(adapter);
+        let names = argv.first().into_iter().chain(agent);
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        let is_told = found.iter().any(|told| {
+            told.message.contains(problem.as_str())
+                || names.iter().any(|name| told.message.contains(name.as_str()))
+        });
+        if !is_told {
+            let message = format!("task `{task}`: {problem}");
+            found.push(RunProblem { severity: "warning", message, help: None });
+        }
+    }
 }
 
 /// Agents that no input names. An input that has to be given is told as missing already.

@@ -42,7 +42,9 @@ pub(super) struct SessionActor {
     /// The request to close, which is answered though something is not written down.
     closing: Option<oneshot::Sender<()>>,
     /// The end of the run is being recorded because a person wants it.
-    is_cancelling: bool,
+    cancelling: Option<SessionInput>,
+    /// That wish is in the state folder, because it cannot be recorded.
+    has_kept_cancel: bool,
     /// The request whose input is being taken in.
     unanswered: Option<oneshot::Sender<Result<(), RefusalReason>>>,
     jobs: SessionJobs,
@@ -97,7 +99,8 @@ impl SessionActor {
             mailbox,
             waiting: VecDeque::new(),
             closing: None,
-            is_cancelling: false,
+            cancelling: None,
+            has_kept_cancel: false,
             unanswered: None,
             jobs: SessionJobs::new(live, reports),
             timers: BTreeMap::new(),
@@ -186,9 +189,16 @@ impl SessionActor {
             SessionStart::Begin => drop(self.happen(SessionInput::Begin).await),
             SessionStart::Recover => {
                 self.take_up_kept().await;
+                let wish = self.kept_cancel().await;
                 if self.happen(SessionInput::Recover).await {
-                    let outstanding = self.session.state().outstanding();
-                    self.carry_out(outstanding).await;
+                    match wish.filter(|wish| self.session.state().admits(wish).is_ok()) {
+                        // Nothing of it is begun again first.
+                        Some(wish) => drop(self.happen(wish).await),
+                        None => {
+                            let outstanding = self.session.state().outstanding();
+                            self.carry_out(outstanding).await;
+                        }
+                    }
                 }
             }
             SessionStart::Wait => {}
@@ -332,5 +342,6 @@ fn forget_caller(
     id: &coven_model::SessionId,
 ) {
     crate::state::caller::forget(path);
+    crate::state::cancel_wish::forget(path);
     triggers.strike(id);
 }

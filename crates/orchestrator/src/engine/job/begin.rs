@@ -13,14 +13,14 @@ use coven_model::{
 };
 use coven_runner::{
     AgentRunner, AgentTask, ChannelUse, FoundAgent, FoundChannel, HeadlessRunner, HiddenTexts,
-    OkCodes, TaskPlace, finished, past, start_headless,
+    OkCodes, StartError, TaskPlace, finished, past, start_headless,
 };
 use coven_runtime::hold::{Adopted, HolderFolder, adopt, rebuild, take_back};
 use coven_terminal::screen::{GridSize, Options as ScreenOptions};
-use serde_json::Value;
 
 use super::{JobDetails, PRIVATE_MODE, Runner, failed, file_name};
 use crate::engine::shell::{Shell, file_variable};
+use crate::state::StorageProblem;
 
 /// The file with the variables of the run, for scripts.
 const VARIABLES_FILE: &str = "variables.json";
@@ -63,6 +63,34 @@ pub(super) enum NotBegun {
     /// The process is gone, and how it ended is not known.
     Lost,
     Ended(Box<JobOutcome>),
+    /// The disk has no room for what is kept of it. Nothing was started.
+    Full(StorageProblem),
+}
+
+impl NotBegun {
+    fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        StorageProblem::of_full(error).map_or_else(|| Self::not_started(error), Self::Full)
+    }
+
+    fn not_started(reason: impl std::fmt::Display) -> Self {
+        Self::Ended(Box::new(failed(ProcessEnding::NotStarted, reason.to_string())))
+    }
+}
+
+impl From<std::io::Error> for NotBegun {
+    fn from(error: std::io::Error) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl From<StartError> for NotBegun {
+    fn from(error: StartError) -> Self {
+        if error.is_full() {
+            Self::Full(StorageProblem::full(&error))
+        } else {
+            Self::not_started(error)
+        }
+    }
 }
 
 /// What the processes of a tree find in their environment.
@@ -150,17 +178,17 @@ impl JobDetails {
 
     /// Starts the job's process, or takes it up where it stands. Waits on the disk.
     pub(super) fn begin(&self, started: bool) -> Result<BegunJob, NotBegun> {
-        let not_started =
-            |error| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
-        let adapter = self.adapter().map_err(not_started)?;
+        let adapter = self.adapter().map_err(NotBegun::not_started)?;
         let (runner, looked_at) = if started {
             (self.take_up(&adapter)?, self.looked_at_before())
         } else if let Some(missing) = self.missing_tree() {
-            return Err(not_started(missing));
+            return Err(NotBegun::not_started(missing));
         } else {
             let looked_at = self.look_before(&*adapter);
             (self.launch(&adapter)?, looked_at)
         };
+        // They would be in memory for as long as it runs.
+        self.variables.lock().take();
         let exposure = self.exposure(looked_at);
         Ok(BegunJob { runner, adapter, exposure, confinement: self.confinement(looked_at) })
     }
@@ -242,9 +270,11 @@ impl JobDetails {
         }
         env.insert("COVEN_SESSION".into(), self.spec.job.session.as_str().into());
         if let JobWork::Shell(work) = &self.spec.work {
-            let text = Value::Object(self.variables.clone()).to_string();
+            let variables = self.variables.lock();
+            let variables = variables.as_ref().map(|source| source.file(&work.text)).transpose();
+            let text = variables.map_err(std::io::Error::other)?.unwrap_or_default();
             let inputs = OpenFolder::make_without_links(&self.inputs_folder(), PRIVATE_MODE)?;
-            inputs.replace(VARIABLES_FILE, text.as_bytes(), Durability::Cache)?;
+            inputs.replace(VARIABLES_FILE, &text, Durability::Cache)?;
             env.insert("COVEN_VARS".into(), inputs.path().join(VARIABLES_FILE).into());
             for file in &work.files {
                 check_nul(file)?;
@@ -265,19 +295,16 @@ impl JobDetails {
     }
 
     fn launch(&self, adapter: &Arc<dyn AgentAdapter>) -> Result<Runner, NotBegun> {
-        let not_started =
-            |error: String| NotBegun::Ended(Box::new(failed(ProcessEnding::NotStarted, error)));
-        let place = self.place(&**adapter).map_err(|error| not_started(error.to_string()))?;
+        let place = self.place(&**adapter)?;
         let hidden = HiddenTexts::of(self.secrets.iter().map(String::as_str));
-        hidden.save(self.attempt.path()).map_err(|error| not_started(error.to_string()))?;
+        hidden.save(self.attempt.path())?;
         let mut task = self.task();
         task.channel = self.channel_use(&**adapter);
         if let JobWork::Agent(agent) = &self.spec.work {
             task.channel_refused.clone_from(&agent.without_channel);
         }
         task.hooks = self.report_to(&place);
-        let previous = self.converse(&**adapter, &mut task);
-        let previous = previous.map_err(|error| not_started(error.to_string()))?;
+        let previous = self.converse(&**adapter, &mut task)?;
         let started = match task.mode {
             AgentMode::Interactive => {
                 AgentRunner::start(adapter.clone(), task, &place).map(Runner::Agent)
@@ -286,7 +313,7 @@ impl JobDetails {
                 start_headless(adapter.clone(), task, &place, previous).map(Runner::from)
             }
         };
-        started.map_err(|error| not_started(error.to_string()))
+        Ok(started?)
     }
 
     /// Takes up a job that was started before: alive, ended, or gone.

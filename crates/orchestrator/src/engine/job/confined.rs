@@ -99,11 +99,12 @@ impl JobDetails {
 
     /// What a job with a sandbox may write.
     fn writable(&self, adapter: &dyn AgentAdapter) -> Vec<PathBuf> {
-        let (home, state) = (self.home(), &adapter.config().state);
+        let state = &adapter.config().state;
         // A program that has its own files in a home of its own needs none of the user's.
         let own = state.write.iter().filter(|_| state.copy.is_empty());
+        // Where variables say that they lie elsewhere, the program writes there.
         let own = own.filter_map(|path| match path.strip_prefix("~/") {
-            Some(rest) => Some(home.as_ref()?.join(rest)),
+            Some(_) => self.user_file(state, path),
             None => Some(PathBuf::from(path)),
         });
         let mut write: Vec<PathBuf> = own.collect();

@@ -11,7 +11,7 @@ use coven_runner::{
     ShownState,
 };
 use coven_store::Attempt;
-use coven_tape::{TapeEvent as Taped, TapeStream as Taping};
+use coven_tape::{GapReason, TapeEvent as Taped, TapeStream as Taping};
 use coven_workflow::SessionInput;
 use coven_workflow::input::{ObservedQuestion, ScreenObservation};
 use tokio::sync::mpsc;
@@ -318,9 +318,9 @@ impl JobDetails {
     /// A command's output is all it printed, which is on its tape.
     pub(super) fn with_output(&self, mut outcome: JobOutcome) -> JobOutcome {
         if matches!(self.spec.work, JobWork::Shell(_)) {
-            let PrintedText { output, mut errors, omitted, errors_omitted } =
+            let PrintedText { output, mut errors, omitted, lost, errors_omitted } =
                 printed(&self.attempt);
-            outcome.omitted = omitted;
+            (outcome.omitted, outcome.lost) = (omitted, lost);
             if outcome.ok {
                 // What was read while it ran may have been cut earlier than this.
                 outcome.reason = outcome.ending.to_string();
@@ -330,6 +330,9 @@ impl JobDetails {
                 let last = last.into_iter().rev().collect::<Vec<_>>().join("\n");
                 // Not behind what was read while it ran, which quotes the same lines.
                 outcome.reason = format!("{}: {last}", outcome.ending);
+            }
+            if let Some(lost) = outcome.lost_words().filter(|_| !outcome.ok) {
+                outcome.reason = format!("{}; {lost}", outcome.reason);
             }
             if errors_omitted > 0 {
                 errors = format!("{errors}\n… ({errors_omitted} more bytes)");
@@ -341,13 +344,11 @@ impl JobDetails {
         outcome
     }
 
-    /// An outcome whose reason can be read: of what a failed command said last, the end. All it
+    /// An outcome whose reason can be read: of what a failed program said last, the end. All it
     /// printed is in its output, its log and on its tape. To be called when secrets are out of it,
     /// because a part of one is not recognised.
     pub(super) fn with_short_reason(&self, mut outcome: JobOutcome) -> JobOutcome {
-        if matches!(self.spec.work, JobWork::Shell(_)) {
-            outcome.reason = short_reason(&outcome.ending.to_string(), outcome.reason);
-        }
+        outcome.reason = short_reason(&outcome.ending.to_string(), outcome.reason);
         outcome
     }
 }
@@ -378,8 +379,10 @@ async fn next(events: &mut RunnerSubscription) -> Option<RunnerEvent> {
 struct PrintedText {
     output: String,
     errors: String,
-    /// How many bytes of the output are missing: beyond the limit, or lost on a full disk.
+    /// How many bytes of the output are missing: beyond the limit, or lost.
     omitted: u64,
+    /// How many bytes of what it printed the disk had no room for.
+    lost: u64,
     /// How many bytes of the errors are beyond the limit.
     errors_omitted: u64,
 }
@@ -387,12 +390,19 @@ struct PrintedText {
 /// Everything a command printed, up to the limit.
 fn printed(attempt: &Attempt) -> PrintedText {
     let (mut output, mut errors, mut omitted, mut errors_omitted) = (Vec::new(), Vec::new(), 0, 0);
+    let mut lost = 0;
     if let Ok(reader) = attempt.tape() {
+        // On a disk that is full to the end not even the loss is on the tape.
+        let printed = attempt.exit().ok().flatten().map_or(0, |exit| exit.output);
+        lost += printed.saturating_sub(reader.range().end);
         for record in reader.records(0) {
             let Ok(record) = record else { break };
             // What the tape had no room for may have been output.
             if let Taped::Gap(gap) = &record.event {
-                omitted += gap.len;
+                match gap.reason {
+                    GapReason::Full | GapReason::Failed => lost += gap.len,
+                    GapReason::Dropped => omitted += gap.len,
+                }
             }
             if let Taped::Output { stream, bytes } = record.event {
                 let (kept, surplus) = match stream {
@@ -406,7 +416,13 @@ fn printed(attempt: &Attempt) -> PrintedText {
         }
     }
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    PrintedText { output: text(output), errors: text(errors), omitted, errors_omitted }
+    PrintedText {
+        output: text(output),
+        errors: text(errors),
+        omitted: omitted + lost,
+        lost,
+        errors_omitted,
+    }
 }
 
 fn micros() -> u64 {

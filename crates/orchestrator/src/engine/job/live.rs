@@ -1,7 +1,6 @@
 //! What a job publishes by itself, past the actor of its session.
 
 use coven_model::{AttemptId, SessionId};
-use coven_store::attempt::AttemptError;
 use tokio::sync::{broadcast, watch};
 
 use crate::event::{FeedEvent, LiveEvent, PublishedEvent};
@@ -31,12 +30,18 @@ impl LivePublisher {
         }
     }
 
-    /// The outcome of a job cannot be recorded: publishes that the first time, and shows it.
-    pub(super) fn storage_fails(&self, job: &AttemptId, told: &mut bool, error: &AttemptError) {
-        let problem = StorageProblem::of(error).into_text();
+    /// A job cannot begin, or its outcome cannot be recorded: publishes that the first time, and
+    /// shows it.
+    pub(super) fn storage_fails(&self, job: &AttemptId, told: &mut bool, problem: StorageProblem) {
+        let problem = problem.into_text();
         self.storage_problem.send_modify(|problems| problems.set_job(job, Some(problem.clone())));
         if !std::mem::replace(told, true) {
             self.publish(LiveEvent::Storage { problem });
         }
+    }
+
+    /// What kept the job from the disk is over.
+    pub(super) fn storage_recovers(&self, job: &AttemptId) {
+        self.storage_problem.send_modify(|problems| problems.set_job(job, None));
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::{JobOrder, LivePublisher};
 use crate::state::blocking::blocking;
-use crate::state::{STORAGE_RETRY, may_pass};
+use crate::state::{STORAGE_RETRY, StorageProblem, may_pass};
 
 /// Writes the outcome of a job down, as often as it takes: nothing may follow from it before. One
 /// that was written down before counts. Nothing if the session lets go of the job first.
@@ -23,7 +23,7 @@ pub(super) async fn recorded(
         let error = match blocking(move || attempt.decide(&wanted)).await {
             Ok(decided) => {
                 if told {
-                    live.storage_problem.send_modify(|problems| problems.set_job(job, None));
+                    live.storage_recovers(job);
                 }
                 return Some(decided);
             }
@@ -33,7 +33,7 @@ pub(super) async fn recorded(
             // It will not be different the next time, and the session must go on.
             return Some(outcome);
         }
-        live.storage_fails(job, &mut told, &error);
+        live.storage_fails(job, &mut told, StorageProblem::of(&error));
         tokio::select! {
             () = tokio::time::sleep(STORAGE_RETRY) => {}
             () = closed(orders) => return None,

@@ -123,8 +123,8 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
     let base = std::fs::canonicalize(base.path()).unwrap();
     let folder =
         coven_folder::OpenFolder::make_without_links(&base.join("attempt"), 0o700).unwrap();
-    let attempt = Attempt::new(folder);
-    let (spec, variables) = (spec(mistake), Map::new());
+    let attempt = Attempt::new(folder.clone());
+    let spec = spec(mistake);
     let job = spec.job.to_string();
     let (reports, mut reported) = mpsc::channel(16);
     let executor = executor(&base, mistake);
@@ -143,8 +143,9 @@ async fn outcome_with(mistake: Mistake) -> JobOutcome {
         earlier: None,
         has_inputs: false,
         also_writes: Vec::new(),
+        values: coven_store::Values::new(&folder),
     };
-    let handle = RunningJob::spawn(executor, folders, spec, variables, reports, live);
+    let handle = RunningJob::spawn(executor, folders, spec, None, reports, live);
     let told = async {
         loop {
             let input = reported.recv().await.expect("the job tells its end");

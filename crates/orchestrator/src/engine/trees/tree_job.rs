@@ -14,6 +14,7 @@ use coven_runtime::processes::Identity;
 use coven_store::Attempt;
 use coven_workflow::SessionInput;
 use coven_workflow::state::WorkflowRun;
+use coven_workflow::view::SessionViewBuilder;
 use tokio::sync::mpsc;
 
 use super::{TreeError, TreeJob};
@@ -95,8 +96,8 @@ impl TreeCommand<'_> {
         let spec = self.spec(text, timeout);
         let folder = self.folder();
         let (reports, mut reported) = mpsc::channel(MAX_REPORTS);
-        let (live, state) = (self.job.live.clone(), &self.job.state);
-        let handle = self.job.executor.start(state, self.folders, spec, reports, live);
+        let (live, run) = (self.job.live.clone(), (&self.job.state, SessionViewBuilder::default()));
+        let handle = self.job.executor.start(run, self.folders, spec, reports, live);
         let outcome = loop {
             match reported.recv().await {
                 Some(SessionInput::Ended { outcome, .. }) => break Some(outcome),

@@ -25,6 +25,17 @@ impl SmallDisk {
     }
 }
 
+impl SmallDisk {
+    /// The same with so many bytes of room left.
+    pub(crate) fn fill_up_to(&self, room: usize) -> PathBuf {
+        let kept = self.0.join("room");
+        std::fs::write(&kept, vec![0; room]).unwrap();
+        let ballast = self.fill();
+        std::fs::remove_file(kept).unwrap();
+        ballast
+    }
+}
+
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         Command::new("umount").arg("-l").arg(&self.0).status().ok();

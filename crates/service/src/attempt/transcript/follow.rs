@@ -45,7 +45,7 @@ impl TranscriptFollower {
         check(&query)?;
         let found = service.find_attempt(id, task, query.attempt).await?;
         let session = service.session_events(id).await?;
-        let last = service.show(session.id().as_str()).await?.last_seq;
+        let last = service.show(session.address()).await?.last_seq;
         // Subscribe before the first look at the tape, so that nothing falls between the two.
         let events = if found.over { None } else { Some(session.subscribe(last).await?) };
         let (attempt, access, looker) =
@@ -53,7 +53,7 @@ impl TranscriptFollower {
         let source = blocking(move || Ok(source(&looker, &access))).await?;
         let mut new = Self {
             service,
-            session: session.id().to_string(),
+            session: session.address().to_owned(),
             attempt,
             whole: query.whole.unwrap_or(false),
             source,

@@ -157,7 +157,7 @@ fn ten_thousand_items_cost_what_ten_do_each() {
     }
     assert_eq!(state.status(), WorkflowStatus::Completed);
     assert_eq!(events, 4 + 2 * 10_000 + 1);
-    let results = &state.run().unwrap().variables()["results"];
+    let results = &state.run().unwrap().all_variables()["results"];
     assert_eq!(results.as_array().unwrap().len(), 10_000);
 }
 

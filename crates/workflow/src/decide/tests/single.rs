@@ -85,7 +85,7 @@ fn a_script_runs_with_its_variables_in_the_environment() {
     assert_eq!(shell.variables[0].1, "$(rm -rf /)");
     told.succeed("stat", 1, "3 files\n\n");
     assert_eq!(told.variable("stat"), json!("3 files"));
-    assert_eq!(told.run().variables()["steps"]["stat"]["exit_code"], json!(0));
+    assert_eq!(told.run().all_variables()["steps"]["stat"]["exit_code"], json!(0));
 }
 
 /// Spec: GR.2.2
@@ -110,7 +110,7 @@ fn what_a_command_printed_is_known_by_stream_also_if_it_failed() {
     told.tell(ended("good", 1, printed(succeeded(""), "built", Some("a warning"))));
     told.tell(ended("data", 1, printed(succeeded(""), "[1]", None)));
     told.tell(ended("bad", 1, printed(exited(2), "3 passed\n", Some("1 failed"))));
-    let steps = told.run().variables()["steps"].clone();
+    let steps = told.run().all_variables()["steps"].clone();
     let of = |step: &str| (steps[step]["stdout"].clone(), steps[step]["stderr"].clone());
     assert_eq!(of("good"), (json!("built"), json!("a warning")));
     assert_eq!(of("data"), (json!("[1]"), json!("")));
@@ -118,7 +118,7 @@ fn what_a_command_printed_is_known_by_stream_also_if_it_failed() {
     let JobWork::Agent(agent) = &told.spec("after", 1).work else { panic!("no agent") };
     assert_eq!(agent.prompt.as_deref(), Some("Mend 1 failed"));
     told.succeed("after", 1, "done");
-    assert_eq!(told.run().variables()["steps"]["after"]["stderr"], json!(null));
+    assert_eq!(told.run().all_variables()["steps"]["after"]["stderr"], json!(null));
 }
 
 /// Spec: GR.2.3, GR.6.4
@@ -146,8 +146,8 @@ fn a_gate_that_fails_blocks_the_run_until_somebody_decides() {
     assert_eq!(told.status(), WorkflowStatus::Running);
     told.fail("tests", 2);
     assert_eq!(told.starts(resolve(2, InterventionChoice::Skip)), ["pr/1"]);
-    assert_eq!(told.run().variables()["steps"]["tests"]["status"], json!("skipped"));
-    assert_eq!(told.run().variables()["steps"]["tests"]["exit_code"], json!(1));
+    assert_eq!(told.run().all_variables()["steps"]["tests"]["status"], json!("skipped"));
+    assert_eq!(told.run().all_variables()["steps"]["tests"]["exit_code"], json!(1));
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_gate_without_a_command_asks_a_person_and_shows_the_message() {
     assert_eq!(told.run().interventions().next().unwrap().reason, "Ship it?");
     told.tell(resolve(1, InterventionChoice::Approve));
     assert_eq!(told.status(), WorkflowStatus::Completed);
-    assert_eq!(told.run().variables()["steps"]["ready"]["output"], json!(true));
+    assert_eq!(told.run().all_variables()["steps"]["ready"]["output"], json!(true));
 }
 
 /// A gate that asks a person, and what it guards.
@@ -204,7 +204,7 @@ fn a_person_who_says_no_at_a_gate_ends_the_run_before_what_it_guards() {
     steps[0].on_failure = OnFailure::Continue;
     let mut told = TestRun::begin(plan(steps), no_input());
     assert_eq!(told.starts(resolve(1, InterventionChoice::Deny)), ["ship/1"]);
-    assert_eq!(told.run().variables()["steps"]["ready"]["status"], json!("failed"));
+    assert_eq!(told.run().all_variables()["steps"]["ready"]["status"], json!("failed"));
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_failed_step_may_be_passed_over() {
     assert_eq!(told.fail("try", 1), ["then/1"]);
     assert_eq!(told.prompt("then", 1), "<>");
     assert_eq!(
-        told.run().variables()["steps"]["try"],
+        told.run().all_variables()["steps"]["try"],
         json!({
             "status": "failed", "output": null, "exit_code": 1, "stdout": "some output", "stderr": ""
         })

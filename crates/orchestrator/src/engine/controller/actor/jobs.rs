@@ -161,7 +161,8 @@ impl SessionActor {
             }
         };
         let (reports, live) = (self.jobs.reports.clone(), self.live_publisher());
-        let handle = self.executor.start(self.session.state(), folders, spec, reports, live);
+        let run = (self.session.state(), self.session.viewer().clone());
+        let handle = self.executor.start(run, folders, spec, reports, live);
         self.jobs.insert(job, handle);
     }
 

@@ -11,6 +11,7 @@ use coven_store::register::RegisterError;
 use coven_workflow::SessionInput;
 use tokio::time::Instant;
 
+use super::storage::is_cancel;
 use super::{SessionActor, VIEW_INTERVAL, forget_caller};
 use crate::error::ExecuteError;
 use crate::event::{LiveEvent, PublishedEvent};
@@ -34,11 +35,11 @@ impl SessionActor {
             self.keep_caller().await;
             self.follow_again().await;
         }
-        self.is_cancelling = matches!(input, SessionInput::Cancel { .. });
+        self.cancelling = Some(&input).filter(|input| is_cancel(input)).cloned();
         let (facts, commands) = self.session.decide(input, now);
         let facts = Arc::new(facts);
         let recorded = self.record(&facts, now).await;
-        self.is_cancelling = false;
+        self.cancelling = None;
         let Some(Recorded { seqs, restored }) = recorded else { return false };
         self.carry_out(commands).await;
         self.storage_problem.send_if_modified(|problems| problems.set_session(None));
@@ -241,6 +242,7 @@ impl SessionActor {
     /// The folder of the session had been deleted, and was put back without what lay beside the
     /// journal.
     async fn folder_restored(&self) {
+        self.session.viewer().keep_again();
         self.keep_caller().await;
         self.publish_live(LiveEvent::Restored);
     }

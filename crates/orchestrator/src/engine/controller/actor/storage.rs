@@ -6,7 +6,8 @@ use tokio::time::Instant;
 
 use super::{SessionActor, SessionRequest, answer};
 use crate::event::LiveEvent;
-use crate::state::{STORAGE_RETRY, StorageProblem};
+use crate::state::blocking::blocking;
+use crate::state::{STORAGE_RETRY, StorageProblem, cancel_wish};
 
 /// What is added to the reason when the session is to be cancelled.
 const CANCEL_WAITS: &str = "it is cancelled as soon as that can be recorded";
@@ -25,7 +26,8 @@ impl SessionActor {
     }
 
     async fn wait_for_disk(&mut self, told: &mut bool, problem: StorageProblem) -> bool {
-        let cancels = self.is_cancelling || self.cancel_waits();
+        let cancels = self.cancelling.is_some() || self.cancel_waits();
+        self.keep_cancel().await;
         let shown = if cancels { problem.clone().and_then(CANCEL_WAITS) } else { problem.clone() };
         self.show_problem(shown.clone());
         if !std::mem::replace(told, true) {
@@ -44,11 +46,12 @@ impl SessionActor {
                 Some(request) = self.mailbox.recv() => match request {
                     SessionRequest::StopJobs(reply) => answer(reply, self.jobs.stop_all()),
                     SessionRequest::Close(reply) => self.closing = Some(reply),
-                    request if is_cancel(&request) => {
+                    request if is_cancel_request(&request) => {
                         // The agents may be what fills the disk. That they were stopped is
                         // recorded with the rest.
                         self.jobs.stop_all();
                         self.waiting.push_front(request);
+                        self.keep_cancel().await;
                         self.show_problem(problem.clone().and_then(CANCEL_WAITS));
                     }
                     request => self.waiting.push_back(request),
@@ -66,11 +69,39 @@ impl SessionActor {
 
     /// Whether the session is to be cancelled as soon as that can be recorded.
     pub(super) fn cancel_waits(&self) -> bool {
-        self.waiting.iter().any(is_cancel)
+        self.waiting.iter().any(is_cancel_request)
+    }
+
+    /// Keeps the wish to cancel for the next process: this one may end before the disk takes it. The
+    /// state folder may be on another disk.
+    async fn keep_cancel(&mut self) {
+        if self.has_kept_cancel {
+            return;
+        }
+        let waiting = self.waiting.iter().find_map(|request| match request {
+            SessionRequest::Input(input, _) if is_cancel(input) => Some(&**input),
+            _ => None,
+        });
+        let Some(wish) = self.cancelling.as_ref().or(waiting).cloned() else { return };
+        let path = self.session.jobs_path().to_owned();
+        // It is tried again with the next try to record it.
+        self.has_kept_cancel = blocking(move || cancel_wish::keep(&path, &wish)).await.is_ok();
+    }
+
+    /// The wish to cancel that an earlier process could not record.
+    pub(super) async fn kept_cancel(&mut self) -> Option<SessionInput> {
+        let path = self.session.jobs_path().to_owned();
+        let wish = blocking(move || cancel_wish::kept(&path)).await;
+        self.has_kept_cancel = wish.is_some();
+        wish
     }
 }
 
-fn is_cancel(request: &SessionRequest) -> bool {
-    matches!(request, SessionRequest::Input(input, _)
-        if matches!(**input, SessionInput::Cancel { .. }))
+fn is_cancel_request(request: &SessionRequest) -> bool {
+    matches!(request, SessionRequest::Input(input, _) if is_cancel(input))
+}
+
+/// Whether it ends the run.
+pub(super) fn is_cancel(input: &SessionInput) -> bool {
+    matches!(input, SessionInput::Cancel { .. })
 }
