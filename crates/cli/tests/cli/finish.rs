@@ -55,7 +55,7 @@ fn a_headless_agent_is_interrupted_by_a_message() {
     home.coven(&["run", "./talks.json", "--detach"]).ok();
     let name = home.only();
     let until = |what: &str, wanted: &dyn Fn() -> bool| {
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while !wanted() {
             assert!(std::time::Instant::now() < end, "never came: {what}");
         }
