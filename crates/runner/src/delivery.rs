@@ -21,7 +21,7 @@ use crate::answer::{QUESTION_HIDDEN_TIME, STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 pub(crate) use draft::draft;
 pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
-pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, StateStability};
+pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, InputReader, StateStability};
 pub use record::{DeliveryProgress, InputName, TypedInputs};
 pub(crate) use record::{answers, is_answer_key, is_submit, is_typing};
 
@@ -146,7 +146,7 @@ struct PromptView<'a> {
     /// Whether the terminal is known to collect lines.
     collects_lines: bool,
     /// Whether the program may read now what is typed.
-    may_read: bool,
+    reader: InputReader,
 }
 
 impl PromptView<'_> {
@@ -570,7 +570,7 @@ impl Delivery {
             return DeliveryStep::Wait(due);
         }
         // What is submitted while it does something else is read by what it asks next.
-        if self.answers && !view.may_read {
+        if self.answers && view.reader == InputReader::Busy {
             return DeliveryStep::Wait(now + READER_LOOK_TIME);
         }
         self.submission = Submission::Pressed;

@@ -109,7 +109,14 @@ impl RunnerActor {
         }
         match self.answer_delay(patience, now) {
             AnswerDelay::None => {}
-            AnswerDelay::Refused(error) => return reply.end(Err(error)),
+            AnswerDelay::Refused(error) => {
+                if let AgentReader::Terminal(terminal) = &mut self.reader
+                    && !terminal.sniffer.shows_question()
+                {
+                    terminal.question_was_left(now);
+                }
+                return reply.end(Err(error));
+            }
             AnswerDelay::Until { due, patience } => {
                 let AgentReader::Terminal(terminal) = &mut self.reader else { return };
                 terminal.wake_at(due);

@@ -12,8 +12,8 @@ use super::reader::{AgentReader, MessageSource, PendingTurn, TaskInputs};
 use super::unread::TypedInput;
 use crate::answer::AnswerError;
 use crate::delivery::{
-    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, Message, StateStability, WorkSigns,
-    draft, squeeze,
+    AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, InputReader, Message,
+    StateStability, WorkSigns, draft, squeeze,
 };
 use crate::event::RunnerEvent;
 use crate::outcome;
@@ -64,7 +64,7 @@ impl RunnerActor {
             prompt: &prompt,
             written,
             collects_lines,
-            may_read,
+            reader: if may_read { InputReader::MayRead } else { InputReader::Busy },
             work: if self.adapter.rules().show_work() {
                 WorkSigns::Rules
             } else {

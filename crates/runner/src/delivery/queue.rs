@@ -44,7 +44,7 @@ pub(crate) struct AgentPrompt<'a> {
     /// Whether the terminal is known to collect lines.
     pub(crate) collects_lines: bool,
     /// Whether the program may read now what is typed.
-    pub(crate) may_read: bool,
+    pub(crate) reader: InputReader,
     pub(crate) work: WorkSigns,
     /// The process that should read what is typed, if it is stopped.
     pub(crate) stopped: Option<i32>,
@@ -52,6 +52,15 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) modes: KeyModes,
     /// The keys that submit a message.
     pub(crate) submit: &'a [KeyPress],
+}
+
+/// What the program does about what is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputReader {
+    /// It may read it now.
+    MayRead,
+    /// It does something else.
+    Busy,
 }
 
 /// Whether the state of an agent is what its screen says at this moment.
@@ -232,7 +241,7 @@ impl<S> DeliveryQueue<S> {
                 written: agent.written,
                 asked: agent.asked,
                 collects_lines: agent.collects_lines,
-                may_read: agent.may_read,
+                reader: agent.reader,
             };
             let before = delivery.stage();
             let step = delivery.step(&view, now);
@@ -390,7 +399,7 @@ mod tests {
             written,
             asked,
             collects_lines: false,
-            may_read: true,
+            reader: InputReader::MayRead,
             work: WorkSigns::Rules,
             stopped: None,
             modes,

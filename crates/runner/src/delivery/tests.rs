@@ -23,7 +23,7 @@ fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -
         written,
         asked,
         collects_lines: false,
-        may_read: true,
+        reader: InputReader::MayRead,
     }
 }
 
@@ -416,7 +416,7 @@ fn a_line_that_is_painted_over_is_submitted_all_the_same() {
     let line = |screen| PromptView {
         line: Some(screen),
         collects_lines: true,
-        may_read: true,
+        reader: InputReader::MayRead,
         ..view(AgentState::Awaiting, screen, screen, false)
     };
     let mut delivery = Delivery::answer(1, Message::new("yes"), s(0));
