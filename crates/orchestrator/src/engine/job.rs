@@ -177,7 +177,7 @@ impl JobDetails {
     /// The outcome of the job with everything that belongs to it, to be written down.
     fn complete(&self, outcome: JobOutcome) -> JobOutcome {
         let outcome = self.without_secrets(self.with_conversation(outcome));
-        let outcome = self.with_touched(self.with_short_reason(outcome));
+        let outcome = self.with_touched(follow::with_short_reason(outcome));
         if let Ok(adapter) = self.adapter() {
             self.leave_private_home(&*adapter);
         }

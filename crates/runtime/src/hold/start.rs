@@ -51,12 +51,12 @@ pub(super) fn start(
     let path =
         path.ok_or_else(|| SpawnError::Refused("a held process needs a folder".to_owned()))?;
     let folder = HolderFolder::new(path);
-    folder.create().map_err(folder_refuses)?;
+    folder.create()?;
     if folder.is_killed() {
         let reason = format!("{} was stopped before it started", config.job);
         return Err(SpawnError::Refused(reason));
     }
-    if folder.spawn_record().map_err(folder_refuses)?.is_some() {
+    if folder.spawn_record()?.is_some() {
         let reason = format!("{} has been used for a process already", path.display());
         return Err(SpawnError::Refused(reason));
     }
@@ -83,10 +83,10 @@ fn start_holder(
     folder: &HolderFolder,
 ) -> Result<Child, SpawnError> {
     let record = record(config)?;
-    folder.write_spawn_record(&record).map_err(folder_refuses)?;
+    folder.write_spawn_record(&record)?;
     let secret = HolderSecret::new();
     let secret = secret.map_err(|source| SpawnError::Io { step: "making a secret", source })?;
-    folder.write_secret(&secret).map_err(folder_refuses)?;
+    folder.write_secret(&secret)?;
     let mut holder = spawn_holder(program, config, registry, folder.path(), record.ticket)?;
     if let Err(source) = introduce(&mut holder, registry, config, folder.path(), &secret) {
         best_effort("end a holder", holder.kill());
@@ -113,9 +113,11 @@ fn start_holder(
 }
 
 /// What a folder that cannot be used means for the start.
-fn folder_refuses(error: FolderError) -> SpawnError {
-    let reason = error.to_string();
-    if error.is_full() { full(&reason) } else { SpawnError::Refused(reason) }
+impl From<FolderError> for SpawnError {
+    fn from(error: FolderError) -> Self {
+        let reason = error.to_string();
+        if error.is_full() { full(&reason) } else { Self::Refused(reason) }
+    }
 }
 
 /// The disk has no room: says so in the words that a file has for it, which not every error uses.

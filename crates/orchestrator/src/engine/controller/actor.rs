@@ -191,13 +191,13 @@ impl SessionActor {
                 self.take_up_kept().await;
                 let wish = self.kept_cancel().await;
                 if self.happen(SessionInput::Recover).await {
-                    match wish.filter(|wish| self.session.state().admits(wish).is_ok()) {
-                        // Nothing of it is begun again first.
-                        Some(wish) => drop(self.happen(wish).await),
-                        None => {
-                            let outstanding = self.session.state().outstanding();
-                            self.carry_out(outstanding).await;
-                        }
+                    // Then nothing of it is begun again first.
+                    let wish = wish.filter(|wish| self.session.state().admits(wish).is_ok());
+                    if let Some(wish) = wish {
+                        self.happen(wish).await;
+                    } else {
+                        let outstanding = self.session.state().outstanding();
+                        self.carry_out(outstanding).await;
                     }
                 }
             }

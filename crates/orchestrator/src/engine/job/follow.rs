@@ -343,14 +343,14 @@ impl JobDetails {
         }
         outcome
     }
+}
 
-    /// An outcome whose reason can be read: of what a failed program said last, the end. All it
-    /// printed is in its output, its log and on its tape. To be called when secrets are out of it,
-    /// because a part of one is not recognised.
-    pub(super) fn with_short_reason(&self, mut outcome: JobOutcome) -> JobOutcome {
-        outcome.reason = short_reason(&outcome.ending.to_string(), outcome.reason);
-        outcome
-    }
+/// An outcome whose reason can be read: of what a failed program said last, the end. All it printed is
+/// in its output, its log and on its tape. To be called when secrets are out of it, because a part of
+/// one is not recognised.
+pub(super) fn with_short_reason(mut outcome: JobOutcome) -> JobOutcome {
+    outcome.reason = short_reason(&outcome.ending.to_string(), outcome.reason);
+    outcome
 }
 
 /// A reason whose words, behind the way it ended, are at most [`MAX_REASON_BYTES`] long.
