@@ -143,8 +143,8 @@ fn what_an_agent_said_about_lines_is_listed_and_sent_to_the_one_whose_work_it_is
     let path = std::path::Path::new(trees["trees"][0]["path"].as_str().unwrap());
     home.coven(&["comment", &full, "notes.txt:1", "mine"]).ok();
     fs::write(path.join("notes.txt"), "zero\nfirst\nsecond\n").unwrap();
-    let send = ["review", "send", &full, "--from", "check"];
-    let would = home.coven(&[&send[..], &["--dry-run"]].concat()).ok().out;
+    let from_check = ["review", "send", &full, "--from", "check"];
+    let would = home.coven(&[&from_check[..], &["--dry-run"]].concat()).ok().out;
     for part in [
         "check: Nearly.",
         "notes.txt:2\n",
@@ -155,7 +155,8 @@ fn what_an_agent_said_about_lines_is_listed_and_sent_to_the_one_whose_work_it_is
     ] {
         assert!(would.contains(part), "{part}: {would}");
     }
-    let sent = home.coven(&[&send[..], &["--summary", "write more.txt x", "--json"]].concat());
+    let sent =
+        home.coven(&[&from_check[..], &["--summary", "write more.txt x", "--json"]].concat());
     let sent = sent.ok().json();
     assert_eq!((&sent["delivery"], &sent["comments"]), (&json!("run"), &json!(2)), "{sent:#}");
     assert!(sent["message"].as_str().unwrap().contains("why second?"));

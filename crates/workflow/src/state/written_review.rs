@@ -69,12 +69,12 @@ impl WorkflowRun {
     pub fn written_reviews(&self) -> Vec<TaskComments> {
         let mut found = Vec::new();
         for (step, state) in self.identity.plan.steps.iter().zip(self.steps.iter()) {
-            let of_step = state.tasks.iter().filter_map(|task| {
+            let mut of_step = state.tasks.iter().filter_map(|task| {
                 let is_review = *step.expected(task.role) == ExpectedOutput::Comments;
                 if is_review { self.comments_of(step, task) } else { None }
             });
             if matches!(step.action, StepAction::AgentLoop { .. }) {
-                found.extend(of_step.last());
+                found.extend(of_step.next_back());
             } else {
                 found.extend(of_step);
             }

@@ -118,8 +118,8 @@ async fn a_review_whose_run_was_made_by_a_process_that_died_finds_that_run() {
     let Some(ReviewDelivery::Run { id: first, .. }) = sent().await.unwrap().delivery else {
         panic!()
     };
-    assert_eq!(others(&orchestrator, &id), [first.clone()], "not made twice");
-    assert_eq!(made, [first.clone()]);
+    assert_eq!(others(&orchestrator, &id), std::slice::from_ref(&first), "not made twice");
+    assert_eq!(made, std::slice::from_ref(&first));
     assert_eq!(named(&base, &id), 1);
     orchestrator.resume(&first, None).await.ok();
     let view = end(&orchestrator, &first).await;
