@@ -287,8 +287,7 @@ impl<'a> JsonNode<'a> {
             Self::Kept(Value::Object(fields)) => (&[], Some(fields)),
             _ => (&[], None),
         };
-        let field =
-            |(name, value): &'a (Cow<'a, str>, JsonValue<'a>)| (&**name, Self::Read(value));
+        let field = |(name, value): &'a (Cow<'a, str>, JsonValue<'a>)| (&**name, Self::Read(value));
         let read = read.iter().map(field);
         let kept = kept.into_iter().flatten();
         read.chain(kept.map(|(name, value)| (name.as_str(), Self::Kept(value))))
@@ -339,7 +338,8 @@ mod tests {
     fn of_a_field_that_is_there_twice_the_last_counts() {
         let many: String = (0..100).map(|number| format!("\"{number}\":0,")).collect();
         for before in ["", "\"b\":0,", &many] {
-            let json = format!("{{{before}\"a\":1,\"\\u0061\":2,\"c\":{{\"x\":1,\"x\":null}},\"a\":3}}");
+            let json =
+                format!("{{{before}\"a\":1,\"\\u0061\":2,\"c\":{{\"x\":1,\"x\":null}},\"a\":3}}");
             let value = parse(json.as_bytes()).unwrap();
             let node = JsonNode::Read(&value);
             assert_eq!(node.get("a").count(), Some(3), "{json}");

@@ -173,12 +173,7 @@ impl<'a> EntrySink<'a> {
     }
 
     /// The agent uses a tool. Says whether what it is given tells how it changes files.
-    pub(crate) fn tool_call(
-        &mut self,
-        id: Option<&str>,
-        name: &str,
-        input: JsonNode<'_>,
-    ) -> bool {
+    pub(crate) fn tool_call(&mut self, id: Option<&str>, name: &str, input: JsonNode<'_>) -> bool {
         self.run.retry = None;
         if !self.aside {
             self.reopen_turn();

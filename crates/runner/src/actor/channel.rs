@@ -145,7 +145,8 @@ impl ChannelReader {
         self.codec.skip();
         self.missed = bytes;
         if !has_state {
-            let reason = "the beginning of its conversation was not saved and is no longer on its tape";
+            let reason =
+                "the beginning of its conversation was not saved and is no longer on its tape";
             self.failure = Some(ChannelFailure::new(reason));
         }
     }

@@ -55,7 +55,9 @@ impl ToolCalls {
     pub(super) fn turn_ended(&mut self, out: &mut ChannelSink<'_>) {
         for call in std::mem::take(&mut self.0) {
             if !call.told {
-                out.items(|items| items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input)));
+                out.items(|items| {
+                    items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input))
+                });
             }
         }
     }
@@ -116,8 +118,9 @@ impl ToolCalls {
         let known = self.0.iter_mut().find(|known| Some(known.id.as_str()) == id);
         if let Some(call) = known.filter(|call| !call.told) {
             call.told = true;
-            call.shown =
-                out.items(|items| items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input)));
+            call.shown = out.items(|items| {
+                items.tool_call(Some(&call.id), &call.tool, JsonNode::Kept(&call.input))
+            });
         }
     }
 }
