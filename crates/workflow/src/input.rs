@@ -224,7 +224,7 @@ pub struct SessionSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ScreenObservation {
     /// The agent asks something.
-    Awaiting { question: ObservedQuestion, ruling: QuestionRuling },
+    Awaiting { question: Box<ObservedQuestion>, ruling: QuestionRuling },
     /// The agent works; whatever it asked, it does not ask any more.
     Working,
     /// Nobody knows what the agent does. What it shows.

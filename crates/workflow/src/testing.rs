@@ -236,6 +236,7 @@ pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionIn
         digest: ContentDigest::of_bytes(what.as_bytes()),
         repeated: false,
     };
+    let question = Box::new(question);
     let what = ScreenObservation::Awaiting { question, ruling: QuestionRuling::Undecided };
     SessionInput::Observed { job: job(task, attempt), seen, what }
 }

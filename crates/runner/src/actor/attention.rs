@@ -106,8 +106,8 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    const fn busy(runs: u64) -> Option<ReaderActivity> {
-        Some(ReaderActivity::Busy { runs })
+    const fn busy(runs: u64) -> ReaderActivity {
+        ReaderActivity::Busy { runs }
     }
 
     #[test]
@@ -115,17 +115,20 @@ mod tests {
         let mut watch = ReaderWatch::default();
         assert!(watch.may_read(None, true, ms(0)), "nobody knows");
         assert!(watch.may_read(Some(ReaderActivity::MayRead), true, ms(0)));
-        assert!(!watch.may_read(busy(7), false, ms(0)));
-        assert!(!watch.may_read(busy(7), false, ms(100)));
-        assert!(!watch.may_read(busy(8), true, ms(200)), "it would wait for a line");
-        assert!(!watch.may_read(busy(9), false, ms(300)), "it may have begun to sleep");
-        assert!(!watch.may_read(busy(10), false, ms(400)));
-        assert!(watch.may_read(busy(11), false, ms(500)));
+        assert!(!watch.may_read(Some(busy(7)), false, ms(0)));
+        assert!(!watch.may_read(Some(busy(7)), false, ms(100)));
+        assert!(!watch.may_read(Some(busy(8)), true, ms(200)), "it would wait for a line");
+        assert!(!watch.may_read(Some(busy(9)), false, ms(300)), "it may have begun to sleep");
+        assert!(!watch.may_read(Some(busy(10)), false, ms(400)));
+        assert!(watch.may_read(Some(busy(11)), false, ms(500)));
         watch.typed();
-        assert!(!watch.may_read(busy(12), false, ms(600)), "what it does about a key is not known");
+        assert!(
+            !watch.may_read(Some(busy(12)), false, ms(600)),
+            "what it does about a key is not known"
+        );
         let reads = Some(ReaderActivity::MayRead);
         assert!(!watch.may_read(reads, false, ms(700)), "it may have begun another program");
-        assert!(!watch.may_read(busy(13), false, ms(750)));
+        assert!(!watch.may_read(Some(busy(13)), false, ms(750)));
         assert!(!watch.may_read(reads, false, ms(800)));
         assert!(watch.may_read(reads, false, ms(900)) && watch.may_read(reads, false, ms(910)));
     }
@@ -133,10 +136,10 @@ mod tests {
     #[test]
     fn a_program_that_never_reads_is_not_waited_for_for_ever() {
         let mut watch = ReaderWatch::default();
-        assert!(!watch.may_read(busy(7), true, ms(0)));
-        assert!(!watch.may_read(busy(8), true, ms(9999)) && !watch.was_in_vain());
-        assert!(watch.may_read(busy(8), true, LINE_READER_PATIENCE) && watch.was_in_vain());
+        assert!(!watch.may_read(Some(busy(7)), true, ms(0)));
+        assert!(!watch.may_read(Some(busy(8)), true, ms(9999)) && !watch.was_in_vain());
+        assert!(watch.may_read(Some(busy(8)), true, LINE_READER_PATIENCE) && watch.was_in_vain());
         watch.typed();
-        assert!(watch.may_read(busy(9), true, LINE_READER_PATIENCE), "not for each key");
+        assert!(watch.may_read(Some(busy(9)), true, LINE_READER_PATIENCE), "not for each key");
     }
 }

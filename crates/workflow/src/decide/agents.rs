@@ -62,7 +62,7 @@ impl DecisionDraft {
         }
         match what {
             ScreenObservation::Awaiting { question, ruling } => {
-                self.agent_asks(job, seen, question, ruling);
+                self.agent_asks(job, seen, *question, ruling);
             }
             ScreenObservation::Working => self.agent_moves_on(job, seen),
             ScreenObservation::Unexplained { excerpt } => self.agent_puzzles(job, seen, excerpt),

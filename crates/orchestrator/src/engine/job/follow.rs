@@ -139,7 +139,7 @@ impl RunningJob {
                 let policies = self.details.executor.current_policies().await;
                 let automation = automatic.then(|| self.details.executor.automation(&**adapter));
                 let ruling = answer::decide(&policies, &**adapter, automation.as_ref(), &question);
-                let question = ObservedQuestion {
+                let question = Box::new(ObservedQuestion {
                     kind: question.kind,
                     rule: question.rule,
                     help: question.help,
@@ -148,7 +148,7 @@ impl RunningJob {
                     action: question.action,
                     digest: question.digest,
                     repeated: question.repeated,
-                };
+                });
                 self.observed(ScreenObservation::Awaiting { question, ruling }).await;
             }
             RunnerEvent::Unexplained(lines) => {
