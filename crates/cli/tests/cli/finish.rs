@@ -54,17 +54,19 @@ fn a_headless_agent_is_interrupted_by_a_message() {
     home.write("talks.json", &definition);
     home.coven(&["run", "./talks.json", "--detach"]).ok();
     let name = home.only();
-    let until = |what: &str, wanted: &dyn Fn() -> bool| {
-        let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
-        while !wanted() {
-            assert!(std::time::Instant::now() < end, "never came: {what}");
-        }
-    };
-    until("its work", &|| home.path("project/begun.txt").exists());
+    let end = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while !home.path("project/begun.txt").exists() {
+        assert!(std::time::Instant::now() < end, "it never began");
+    }
     home.coven(&["interrupt", &name]).ok();
-    // Its process goes on and takes the next text.
-    until("the next text", &|| home.path("project/told.txt").exists());
+    // What it should do now, a person says; its process waits for that.
+    home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
+    assert_eq!(home.coven(&["show", &name, "--json"]).ok().json()["tasks"][0]["live"], true);
+    let asked = home.coven(&["inbox", "--json"]).ok().json();
+    let asked = &asked["interventions"][0];
+    assert_eq!(asked["kind"], "ended-turn");
+    assert!(asked["reason"].as_str().unwrap().contains("was interrupted"), "{asked}");
+    home.coven(&["answer", &name, "complete"]).ok();
     assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).ok().out, "completed\n");
-    let said = home.coven(&["output", &name]).ok().out;
-    assert!(said.contains("heard") && !said.contains("never"), "{said}");
+    assert!(!home.path("project/told.txt").exists());
 }
