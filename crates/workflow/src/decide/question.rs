@@ -10,15 +10,18 @@ const MAX_QUESTION_CHARS: usize = 120;
 /// file it is about. What stands higher is the conversation before it.
 const QUESTION_LINES: usize = 3;
 
+/// What stands before a selected entry, or before what is typed.
+const MARKS: [char; 2] = ['❯', '›'];
+
 /// The line of an excerpt that asks, with what it asks about; empty if there is no text in it.
 pub(crate) fn question_line(excerpt: &str) -> String {
     let lines: Vec<&str> = excerpt.lines().map(without_frame).collect();
-    // The last line with such a mark is a prompt.
+    // The last line with such a mark alone is a prompt.
     let last = lines.iter().rposition(|line| !line.is_empty());
     let options = lines
         .iter()
         .position(|line| is_option(line))
-        .filter(|&at| Some(at) != last || !lines[at].starts_with(['❯', '›']));
+        .filter(|&at| Some(at) != last || is_numbered(lines[at].trim_start_matches(MARKS)));
     let before: Vec<&str> = lines[..options.unwrap_or(lines.len())]
         .iter()
         .copied()
@@ -69,9 +72,13 @@ fn without_frame(line: &str) -> &str {
 
 /// Whether a line offers an answer: it is selected, or it begins with a number such as `2.`.
 fn is_option(line: &str) -> bool {
+    line.starts_with(MARKS) || is_numbered(line)
+}
+
+fn is_numbered(line: &str) -> bool {
+    let line = line.trim_start();
     let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    line.starts_with(['❯', '›'])
-        || (rest.len() < line.len() && rest.starts_with(['.', ')']) && rest[1..].starts_with(' '))
+    rest.len() < line.len() && rest.starts_with(['.', ')']) && rest[1..].starts_with(' ')
 }
 
 #[cfg(test)]
