@@ -244,7 +244,8 @@ impl Protocol {
                 (Self::Acp(acp), ChannelDirection::Out) => acp.printed(message, bytes.len(), out),
                 (Self::Acp(acp), ChannelDirection::In) => acp.written(message, out),
             };
-        let has_null_id = message.get("id").is_given() && !message.get("id").exists();
+        let id = message.get("id");
+        let has_null_id = id.is_given() && !id.exists();
         let null_id = || RequestId::Other { json: "null".to_owned() };
         match direction {
             _ if known => {}

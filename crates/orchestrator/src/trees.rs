@@ -11,6 +11,7 @@ use coven_model::{AttemptId, PortRange, SessionId, TaskId, Timestamp, TreeId, Tr
 
 pub use self::comments::{AgentComment, AgentComments};
 pub use coven_git::mirror::{ChangeStatus, LineKind};
+pub use coven_model::ReviewSide;
 
 use crate::engine::trees::TreeError;
 use crate::error::RequestError;
@@ -408,16 +409,6 @@ pub struct ReviewComment {
     pub end_line: Option<u32>,
     /// The remark.
     pub text: String,
-}
-
-/// Which file a line is of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReviewSide {
-    /// The file as it was before.
-    Old,
-    /// The file as it is.
-    #[default]
-    New,
 }
 
 /// What became of a review.

@@ -42,20 +42,13 @@ impl RunConclusion {
     /// As the outcome of an attempt that ended like that.
     pub fn into_outcome(self, ending: ProcessEnding) -> JobOutcome {
         JobOutcome {
-            ok: self.ok,
-            ending,
-            reason: self.reason,
             omitted: self.answer.as_ref().map_or(0, |answer| answer.omitted),
-            lost: 0,
             output: self.answer.map(|answer| answer.text),
             usage: self.usage,
             denials: self.denials.iter().map(ToString::to_string).collect(),
             agent_session: self.session,
-            touched: Vec::new(),
-            stderr: None,
             retry: self.retry,
-            channel_refused: None,
-            resume_refused: false,
+            ..JobOutcome::new(self.ok, ending, self.reason)
         }
     }
 }

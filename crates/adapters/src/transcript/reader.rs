@@ -74,17 +74,7 @@ impl FormatReader {
 
     /// Reads a line that belongs to no document, unless it begins one.
     fn single(&mut self, line: &[u8], document: &mut PrintedDocument, out: &mut EntrySink<'_>) {
-        let trimmed = line.trim_ascii();
-        let may_be = trimmed.contains(&b'{');
-        let mut known =
-            may_be.then(|| parse(trimmed)).flatten().map(|value| self.value(&value, out));
-        if known.is_none()
-            && may_be
-            && let Some(cleaned) = cleaned(trimmed)
-        {
-            known = parse(cleaned.as_bytes()).map(|value| self.value(&value, out));
-        }
-        if let Some(known) = known {
+        if let Some(known) = self.read_event(line.trim_ascii(), out) {
             if !known {
                 out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
             }
@@ -103,6 +93,18 @@ impl FormatReader {
             out.hint(text);
             out.unknown(TextExcerpt::of_bytes(line, 0, LINE_EXCERPT));
         }
+    }
+
+    /// Reads the event in a line, and says whether it was understood; nothing if there is none.
+    fn read_event(&mut self, line: &[u8], out: &mut EntrySink<'_>) -> Option<bool> {
+        if !line.contains(&b'{') {
+            return None;
+        }
+        if let Some(value) = parse(line) {
+            return Some(self.value(&value, out));
+        }
+        let cleaned = cleaned(line)?;
+        parse(cleaned.as_bytes()).map(|value| self.value(&value, out))
     }
 
     /// Reads one line, or a piece of a very long one, of standard error.

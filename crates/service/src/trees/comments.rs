@@ -1,8 +1,6 @@
 //! What agents with `expect: comments` say about the work of a task.
 
-use coven_api::changes::{
-    AgentComment, AgentComments, AgentCommentsQuery, AgentSummary, RUN_TREE, ReviewSide,
-};
+use coven_api::changes::{AgentComment, AgentComments, AgentCommentsQuery, AgentSummary, RUN_TREE};
 use coven_model::TreeId;
 use coven_orchestrator as engine;
 use coven_orchestrator::TreeRequestError;
@@ -79,10 +77,7 @@ fn one(comment: engine::AgentComment) -> AgentComment {
         attempt: job.attempt,
         place: place as u32,
         path: path_words(&comment.path),
-        side: match comment.side {
-            engine::ReviewSide::Old => ReviewSide::Old,
-            engine::ReviewSide::New => ReviewSide::New,
-        },
+        side: comment.side,
         line: comment.line,
         end_line: comment.end_line,
         text: comment.text,
@@ -93,7 +88,7 @@ fn one(comment: engine::AgentComment) -> AgentComment {
 
 #[cfg(test)]
 mod tests {
-    use coven_model::{AttemptId, TaskId};
+    use coven_model::{AttemptId, ReviewSide, TaskId};
 
     use super::*;
 
@@ -105,7 +100,7 @@ mod tests {
             place,
             comment: engine::ReviewComment {
                 path: "a\u{202e}b".into(),
-                side: engine::ReviewSide::New,
+                side: ReviewSide::New,
                 line: 1,
                 end_line: None,
                 text: "x".repeat(1 << 20),

@@ -1,8 +1,6 @@
 //! What a person says about the changes of a task, sent to its agent as one message.
 
-use coven_api::changes::{
-    RUN_TREE, ReviewAnswer, ReviewComment, ReviewDelivery, ReviewSide, SendReview,
-};
+use coven_api::changes::{RUN_TREE, ReviewAnswer, ReviewComment, ReviewDelivery, SendReview};
 use coven_model::{SessionId, TaskId, TreeId};
 use coven_orchestrator as engine;
 use coven_orchestrator::Orchestrator;
@@ -143,10 +141,7 @@ fn comment(comment: ReviewComment) -> Result<engine::ReviewComment, ServiceError
     }
     Ok(engine::ReviewComment {
         path: path_of_words(&comment.path)?,
-        side: match comment.side {
-            ReviewSide::Old => engine::ReviewSide::Old,
-            ReviewSide::New => engine::ReviewSide::New,
-        },
+        side: comment.side,
         line: comment.line,
         end_line: comment.end_line,
         text: comment.text,
@@ -155,6 +150,8 @@ fn comment(comment: ReviewComment) -> Result<engine::ReviewComment, ServiceError
 
 #[cfg(test)]
 mod tests {
+    use coven_model::ReviewSide;
+
     use super::*;
 
     fn one(path: &str, line: u32, end_line: Option<u32>, text: &str) -> SendReview {

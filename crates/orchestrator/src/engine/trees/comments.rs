@@ -46,10 +46,7 @@ pub(crate) fn as_written(reviews: Vec<TaskComments>) -> AgentComments {
 fn own(comment: coven_model::ReviewComment) -> ReviewComment {
     ReviewComment {
         path: PathBuf::from(comment.path),
-        side: match comment.side {
-            coven_model::ReviewSide::Old => ReviewSide::Old,
-            coven_model::ReviewSide::New => ReviewSide::New,
-        },
+        side: comment.side,
         line: comment.line,
         end_line: comment.end_line,
         text: comment.text,
@@ -176,8 +173,8 @@ impl LineFollower<'_> {
         let before = lines(self.mirror.file(seen, path)?.unwrap_or_default());
         let (mut place, mut there) = (path.to_owned(), self.mirror.file(now, path)?);
         if there.is_none() {
-            let changes = self.mirror.changes(seen, now)?.into_iter();
-            let renamed = changes.into_iter().find(|change| {
+            let mut changes = self.mirror.changes(seen, now)?.into_iter();
+            let renamed = changes.find(|change| {
                 change.status == ChangeStatus::Renamed && change.old_path.as_deref() == Some(path)
             });
             if let Some(renamed) = renamed {
