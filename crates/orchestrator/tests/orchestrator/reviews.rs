@@ -3,13 +3,11 @@
 use std::path::Path;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
-use coven_model::{Intervention, InterventionChoice, InterventionKind, TaskId, WorkflowStatus};
-use coven_orchestrator::{
-    EventSubscription, Orchestrator, RequestError, Review, ReviewDelivery, TreeRequestError,
-};
+use coven_model::{InterventionChoice, InterventionKind, TaskId, WorkflowStatus};
+use coven_orchestrator::{Orchestrator, RequestError, Review, ReviewDelivery, TreeRequestError};
 use coven_testkit::git::git;
 
-use crate::support::{Base, end, fact};
+use crate::support::{Base, end, fact, intervention_of};
 
 fn repository(root: &Path) {
     git(root, &["init", "--quiet"]);
@@ -33,16 +31,6 @@ fn review(summary: &str) -> Review {
     Review { summary: Some(summary.to_owned()), by: "mira".to_owned(), ..Review::default() }
 }
 
-async fn asked(events: &mut EventSubscription, kind: InterventionKind) -> Intervention {
-    fact(events, "a question", |event| match event {
-        SessionEvent::InterventionRequired { intervention, .. } if intervention.kind == kind => {
-            Some(intervention.as_ref().clone())
-        }
-        _ => None,
-    })
-    .await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_review_before_landing_begins_another_attempt_that_goes_on_with_its_conversation() {
     let base = Base::new();
@@ -52,7 +40,7 @@ async fn a_review_before_landing_begins_another_attempt_that_goes_on_with_its_co
     let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
     let task = TaskId::new("build.0").unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let first = asked(&mut events, InterventionKind::Landing).await;
+    let first = intervention_of(&mut events, InterventionKind::Landing).await;
     let dry = Review { dry_run: true, ..review("write new.txt better") };
     assert_eq!(orchestrator.review(&id, &task, dry).await.unwrap().delivery, None);
     let sent = orchestrator.review(&id, &task, review("write new.txt better")).await.unwrap();
@@ -60,7 +48,7 @@ async fn a_review_before_landing_begins_another_attempt_that_goes_on_with_its_co
     let decision = || InterventionDecision::new(InterventionChoice::Approve, "mira");
     let late = orchestrator.answer(&first.id, decision(), None).await;
     assert!(late.is_err(), "what was shown before is not landed: {late:?}");
-    let second = asked(&mut events, InterventionKind::Landing).await;
+    let second = intervention_of(&mut events, InterventionKind::Landing).await;
     orchestrator.answer(&second.id, decision(), None).await.unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use coven_model::{InterventionChoice, WorkflowStatus};
+use coven_model::{InterventionChoice, SessionId, WorkflowStatus};
 use coven_orchestrator::{EventSubscription, LiveEvent, OpenError, Orchestrator, PublishedEvent};
 
 use coven_testkit::skip::skip;
@@ -112,17 +112,36 @@ fn small_state() -> Option<(Base, SmallDisk)> {
     SmallDisk::mount(&state).map(|disk| (base, disk))
 }
 
+/// A run whose first job finds no room in the state folder, until the file that fills it is gone.
+struct FilledRun {
+    base: Base,
+    disk: SmallDisk,
+    ballast: PathBuf,
+    orchestrator: Orchestrator,
+    id: SessionId,
+    /// What the session says about that.
+    problem: String,
+}
+
+impl FilledRun {
+    async fn begin() -> Option<Self> {
+        let (base, disk) = small_state()?;
+        let orchestrator = base.open().await;
+        let id = orchestrator.create_session(base.definition(&large_step())).await.unwrap();
+        let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+        let ballast = disk.fill_up_to(ROOM_FOR_CHECK);
+        orchestrator.resume(&id, Some(base.env())).await.unwrap();
+        let problem = storage_problem(&mut events).await;
+        Some(Self { base, disk, ballast, orchestrator, id, problem })
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_whose_start_finds_no_room_waits_and_starts_when_there_is_some() {
-    let Some((base, disk)) = small_state() else {
+    let Some(run) = FilledRun::begin().await else {
         return skip("only root may mount a small disk");
     };
-    let orchestrator = base.open().await;
-    let id = orchestrator.create_session(base.definition(&large_step())).await.unwrap();
-    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let ballast = disk.fill_up_to(ROOM_FOR_CHECK);
-    orchestrator.resume(&id, Some(base.env())).await.unwrap();
-    let problem = storage_problem(&mut events).await;
+    let FilledRun { base, disk, ballast, orchestrator, id, problem } = run;
     assert!(problem.starts_with("waits for disk space: "), "{problem}");
     let shown = orchestrator.controller(&id).unwrap().storage_problem();
     assert_eq!(shown.as_ref(), Some(&problem), "it is there for everyone who looks");
@@ -138,15 +157,10 @@ async fn a_job_whose_start_finds_no_room_waits_and_starts_when_there_is_some() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_waits_for_room_to_start_can_be_cancelled() {
-    let Some((base, disk)) = small_state() else {
+    let Some(run) = FilledRun::begin().await else {
         return skip("only root may mount a small disk");
     };
-    let orchestrator = base.open().await;
-    let id = orchestrator.create_session(base.definition(&large_step())).await.unwrap();
-    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let ballast = disk.fill_up_to(ROOM_FOR_CHECK);
-    orchestrator.resume(&id, Some(base.env())).await.unwrap();
-    storage_problem(&mut events).await;
+    let FilledRun { base, disk, ballast, orchestrator, id, .. } = run;
     orchestrator.cancel(&id, "a test", "").await.unwrap();
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Cancelled, "{:#?}", view.errors);
@@ -313,7 +327,7 @@ async fn who_finds_a_base_directory_taken_is_told_by_whom() {
 }
 
 /// A session that waits for a person, and one beside it, in no process's memory.
-async fn two_that_wait(base: &Base) -> [(coven_model::SessionId, PathBuf); 2] {
+async fn two_that_wait(base: &Base) -> [(SessionId, PathBuf); 2] {
     let orchestrator = base.open().await;
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -323,7 +337,7 @@ async fn two_that_wait(base: &Base) -> [(coven_model::SessionId, PathBuf); 2] {
         ids.push(id);
     }
     orchestrator.close().await;
-    let with_journal = |id: coven_model::SessionId| {
+    let with_journal = |id: SessionId| {
         let folder = base.path().join(".coven/sessions").join(id.as_str());
         (id, folder.join("journal.jsonl"))
     };

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
-use coven_model::{Intervention, InterventionChoice, SessionId, SessionView, WorkflowStatus};
+use coven_model::{
+    Intervention, InterventionChoice, InterventionKind, SessionId, SessionView, WorkflowStatus,
+};
 use coven_notation::TrustedFiles;
 use coven_orchestrator::{
     EventSubscription, NewSession, Options, Orchestrator, ProjectTrust, PublishedEvent,
@@ -157,11 +159,23 @@ pub(crate) async fn fact<T>(
 }
 
 pub(crate) async fn intervention(events: &mut EventSubscription) -> Intervention {
-    fact(events, "an intervention", |event| match event {
+    fact(events, "an intervention", asked).await
+}
+
+/// The next intervention of a kind.
+pub(crate) async fn intervention_of(
+    events: &mut EventSubscription,
+    kind: InterventionKind,
+) -> Intervention {
+    let what = format!("an intervention of the kind {kind:?}");
+    fact(events, &what, |event| asked(event).filter(|asked| asked.kind == kind)).await
+}
+
+fn asked(event: &SessionEvent) -> Option<Intervention> {
+    match event {
         SessionEvent::InterventionRequired { intervention, .. } => Some((**intervention).clone()),
         _ => None,
-    })
-    .await
+    }
 }
 
 /// Waits until something holds.

@@ -116,20 +116,28 @@ async fn what_was_written_after_the_last_turn_is_kept_before_a_hook_changes_it()
     assert!(held.contains(&"hello".to_owned()) && held.contains(&"edited".to_owned()), "{held:?}");
 }
 
-/// Naive: what a filter made of a file counts as uncommitted for ever, and a commit of it as failed.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_a_filter_changes_are_committed_and_landed() {
+/// Writes a file that a filter changes, and commits it.
+const COMMITS_ITSELF: &str =
+    "write b.big BETA; disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
+
+/// A repository with a filter, which its attributes may name.
+fn shouting() -> Base {
     let base = Base::new();
     repository(base.path());
     git(base.path(), &["config", "filter.shout.clean", "tr A-Z a-z"]);
     git(base.path(), &["config", "filter.shout.smudge", "tr a-z A-Z"]);
+    base
+}
+
+/// Naive: what a filter made of a file counts as uncommitted for ever, and a commit of it as failed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_a_filter_changes_are_committed_and_landed() {
+    let base = shouting();
     write(base.path(), ".gitattributes", "*.big filter=shout\n*.txt text eol=crlf\n");
     write(base.path(), "old.big", "OLD\n");
     commit(base.path());
     // The second commits by itself, so that nothing is left to commit.
-    let alone =
-        "write b.big BETA; disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
-    let prompts = ["write a.big ALPHA; write lines.txt one", alone];
+    let prompts = ["write a.big ALPHA; write lines.txt one", COMMITS_ITSELF];
     let (orchestrator, id, view) = run(&base, &team(&prompts)).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     assert_eq!(branch(&base, &view.name, "a.big"), "alpha");
@@ -148,15 +156,10 @@ async fn files_that_a_filter_changes_are_committed_and_landed() {
 /// behind its back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_beside_files_of_a_filter_keeps_a_tree() {
-    let base = Base::new();
-    repository(base.path());
-    git(base.path(), &["config", "filter.shout.clean", "tr A-Z a-z"]);
-    git(base.path(), &["config", "filter.shout.smudge", "tr a-z A-Z"]);
+    let base = shouting();
     write(base.path(), ".gitattributes", "*.big filter=shout\n");
     commit(base.path());
-    let alone = "write b.big BETA; \
-                 disobey git add . && git -c user.name=A -c user.email=a@b commit -qm b";
-    let (orchestrator, id, view) = run(&base, &team(&[alone])).await;
+    let (orchestrator, id, view) = run(&base, &team(&[COMMITS_ITSELF])).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
     merge(&orchestrator, &id).await;
     let tree = orchestrator.session_trees(&id).await.unwrap().list(false).await[0].path.clone();

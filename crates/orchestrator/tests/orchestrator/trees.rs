@@ -5,11 +5,11 @@ use std::path::Path;
 
 use coven_model::event::{InterventionDecision, SessionEvent};
 use coven_model::{Intervention, InterventionChoice, InterventionKind, SessionId, WorkflowStatus};
-use coven_orchestrator::{EventSubscription, Orchestrator};
+use coven_orchestrator::Orchestrator;
 use coven_testkit::git::git;
 use serde_json::{Value, json};
 
-use crate::support::{Base, end, fact};
+use crate::support::{Base, end, fact, intervention_of};
 
 /// A repository with one commit, and a checkout in which something is in the works.
 fn repository(base: &Base) -> Checkout {
@@ -56,16 +56,6 @@ fn fan_out(items: &Value, more: &str) -> String {
          for_each: {items}\n    max_concurrent: 2\n    prompt: write ${{item.file}} ${{item.text}}\n    \
          output: results\n{more}"
     )
-}
-
-async fn asked(events: &mut EventSubscription, kind: InterventionKind) -> Intervention {
-    fact(events, "a question", |event| match event {
-        SessionEvent::InterventionRequired { intervention, .. } if intervention.kind == kind => {
-            Some(intervention.as_ref().clone())
-        }
-        _ => None,
-    })
-    .await
 }
 
 async fn decide(orchestrator: &Orchestrator, asked: &Intervention, choice: InterventionChoice) {
@@ -120,7 +110,7 @@ async fn a_conflict_is_seen_before_anything_is_touched_and_waits_for_a_person() 
     ]);
     let id = orchestrator.execute_workflow(base.definition(&fan_out(&items, ""))).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let conflict = asked(&mut events, InterventionKind::MergeConflict).await;
+    let conflict = intervention_of(&mut events, InterventionKind::MergeConflict).await;
     assert!(conflict.reason.contains("shared.txt"), "{}", conflict.reason);
     assert_eq!(conflict.task.as_ref().unwrap().as_str(), "build.1");
     decide(&orchestrator, &conflict, InterventionChoice::Skip).await;
@@ -152,7 +142,7 @@ async fn a_hook_that_says_no_is_heard_and_can_be_tried_again() {
     let items = json!([{"file": "a.txt", "text": "a"}]);
     let id = orchestrator.execute_workflow(base.definition(&fan_out(&items, ""))).await.unwrap();
     let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
-    let problem = asked(&mut events, InterventionKind::TreeProblem).await;
+    let problem = intervention_of(&mut events, InterventionKind::TreeProblem).await;
     assert!(problem.reason.contains("no tests"), "{}", problem.reason);
     std::fs::write(&allowed, "").unwrap();
     decide(&orchestrator, &problem, InterventionChoice::Retry).await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::browser::{Browser, key};
 use super::landing::repository;
 use super::{at, signed_in};
-use crate::support::Home;
+use crate::support::{Daemon, Home};
 
 /// One agent that writes two files, and one that only reads and reviews.
 const REVIEWED: &str = r#"
@@ -29,6 +29,13 @@ steps:
       {"path": "README.md", "line": 1, "text": "A link to the pages is missing."}]}'
 "#;
 
+/// A run that has ended, and a browser that may look at it.
+async fn reviewed(daemon: &Daemon<'_>) -> (String, Browser) {
+    let id = daemon.start(&daemon.definition(REVIEWED)).await.id.to_string();
+    daemon.ends(&id, WorkflowStatus::Completed).await;
+    (id, signed_in(daemon).await)
+}
+
 async fn opened(browser: &Browser, id: &str, task: &str) {
     browser.visit(&format!("{}/{task}?tab=changes&file=docs%2Fgifts.md", at(id))).await;
     browser.waits("the lines are there", "document.querySelector('.diff-grid [data-cell]')").await;
@@ -44,9 +51,7 @@ async fn what_an_agent_says_is_taken_over_by_key_left_out_and_sent_with_ones_own
     let home = Home::new();
     repository(&home);
     let daemon = home.daemon().await;
-    let id = daemon.start(&daemon.definition(REVIEWED)).await.id.to_string();
-    daemon.ends(&id, WorkflowStatus::Completed).await;
-    let browser = signed_in(&daemon).await;
+    let (id, browser) = reviewed(&daemon).await;
     opened(&browser, &id, "write").await;
     browser.waits("both stand at their lines", &stand(2)).await;
     browser.sees("Nearly there.").await;
@@ -113,9 +118,7 @@ async fn a_comment_that_was_dropped_again_and_one_whose_lines_are_gone_are_shown
     let home = Home::new();
     repository(&home);
     let daemon = home.daemon().await;
-    let id = daemon.start(&daemon.definition(REVIEWED)).await.id.to_string();
-    daemon.ends(&id, WorkflowStatus::Completed).await;
-    let browser = signed_in(&daemon).await;
+    let (id, browser) = reviewed(&daemon).await;
     browser.resize(390, 844).await;
     opened(&browser, &id, "write").await;
     browser.waits("both stand at their lines", &stand(2)).await;
