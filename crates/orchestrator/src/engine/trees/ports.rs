@@ -117,7 +117,12 @@ fn nothing_listens(port: u16) -> bool {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use parking_lot::Mutex;
+
     use super::*;
+
+    /// A probe holds a port for a moment, which another test would take for somebody's.
+    static PROBES: Mutex<()> = Mutex::new(());
 
     fn tree(folder: &Path, name: &str) -> String {
         let path = folder.join(name);
@@ -127,6 +132,7 @@ mod tests {
 
     #[test]
     fn each_tree_has_ports_of_its_own_until_it_is_gone() {
+        let _probes = PROBES.lock();
         let folder = coven_testkit::folders::temporary().unwrap();
         let state = folder.path().join("state");
         let (one, two) = (tree(folder.path(), "one"), tree(folder.path(), "two"));
@@ -148,6 +154,7 @@ mod tests {
 
     #[test]
     fn a_port_that_something_listens_on_is_not_given_out() {
+        let _probes = PROBES.lock();
         let folder = coven_testkit::folders::temporary().unwrap();
         let state = folder.path().join("state");
         let one = tree(folder.path(), "one");
