@@ -19,10 +19,12 @@
 //! bounded amount of memory ([`ChannelCodec::buffered`]), whatever is printed.
 
 mod acp;
+mod announced_calls;
 mod answer;
 mod claude;
 mod codex;
 mod event;
+mod extras;
 mod fold;
 mod json_rpc;
 mod kind;
@@ -44,7 +46,8 @@ pub use kind::{ChannelKind, UnknownChannel};
 pub use order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
 pub use plan::{ChannelOptions, ChannelPlan};
 pub use question::{
-    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, canonical_json,
+    AnswerOption, AskedQuestion, ChannelQuestion, KnownDigest, OptionEffect, RequestId,
+    canonical_json,
 };
 
 use crate::transcript::LINE_LIMIT;
@@ -56,7 +59,8 @@ use fold::{ChannelFold, ChannelSink};
 /// Most that a codec keeps of what was said: an unfinished line in either direction, the open
 /// questions, the changes they are about, and the answer so far. It takes a hostile agent to come
 /// near it.
-pub const CHANNEL_BUFFER_LIMIT: usize = 3 * LINE_LIMIT + fold::OPEN_BYTES_LIMIT + 8 * 1024 * 1024;
+pub const CHANNEL_BUFFER_LIMIT: usize =
+    3 * LINE_LIMIT + fold::OPEN_BYTES_LIMIT + fold::REFUSED_BYTES_LIMIT + 8 * 1024 * 1024;
 
 /// Reads and speaks the protocol of one process. Saved as JSON it goes on where it was.
 #[derive(Clone, Debug, Serialize, Deserialize)]

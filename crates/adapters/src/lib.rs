@@ -33,6 +33,7 @@ pub mod sniffer;
 pub mod transcript;
 pub mod version;
 pub mod view;
+pub mod visible;
 
 pub use adapter::{AgentAdapter, ConfigAdapter, Options, OutputChunk};
 pub use config::{Config, StateFiles};

@@ -26,7 +26,7 @@ use compile::{compile, sets};
 use own_lines::OwnLines;
 
 pub use compile::RuleError;
-pub(crate) use generic::{GenericHit, without_times};
+pub(crate) use generic::{GenericHit, YES_OR_NO_RULE, without_times};
 pub(crate) use hidden_line::{hidden_line, is_hidden_line};
 pub use menu::{MenuLayout, ScreenMenu};
 pub(crate) use own_lines::without_motion;
@@ -220,7 +220,7 @@ impl ScreenRules {
     }
 
     /// The words of a text that stay while it is shown.
-    fn still_words(&self, text: &str) -> Vec<String> {
+    pub(crate) fn still_words(&self, text: &str) -> Vec<String> {
         let still = text.lines().map(|line| without_motion(line).into_owned());
         let words = self.essence(&still.collect::<Vec<_>>()).join(" ");
         without_times(&words).split_whitespace().map(str::to_owned).collect()

@@ -30,7 +30,7 @@ use coven_terminal::snapshot::ScreenSnapshot;
 
 use crate::config::MatchKind;
 use crate::hook::HookEvent;
-use crate::rules::{LineView, ScreenMenu, ScreenRules, TypedText, hides_lines};
+use crate::rules::{LineView, ScreenMenu, ScreenRules, TypedText, YES_OR_NO_RULE, hides_lines};
 use errors::ErrorTracker;
 pub(crate) use question::AskedLine;
 use question::QuestionTracker;
@@ -68,6 +68,8 @@ pub struct ScreenSniffer {
     /// A reading that has not lasted long enough, and when it will have.
     candidate: Option<(StateReading, Duration)>,
     last: Option<StateReading>,
+    /// What the screen asks in no program's own words while a rule says that the agent works.
+    behind_work: Option<StateReading>,
     /// What the other sources said at the last look, where a report counted.
     unreported: Option<StateReading>,
     resized: Option<Duration>,
@@ -113,6 +115,7 @@ impl ScreenSniffer {
             held: None,
             candidate: None,
             last: None,
+            behind_work: None,
             unreported: None,
             resized: None,
             printed: Duration::ZERO,
@@ -200,7 +203,9 @@ impl ScreenSniffer {
     /// What the screen asks at this moment, in words that stay the same until it reacts.
     pub fn asked_words(&self) -> Option<Vec<String>> {
         let reading = self.last.as_ref().filter(|reading| reading.asks())?;
-        Some(question::essence(&self.rules, reading))
+        let mut words = question::essence(&self.rules, reading);
+        words.extend(reading.above_line.iter().flatten().cloned());
+        Some(words)
     }
 
     /// In which row that stands, counted from the first that was ever shown, where a line asks.
@@ -330,6 +335,11 @@ impl ScreenSniffer {
     /// Something was typed into the agent, by whomever.
     pub fn typed(&mut self, now: Duration) {
         self.questions.typed(now);
+        let shown = self.last.iter().filter(|reading| reading.asks());
+        let mut shown = self.behind_work.iter().chain(shown);
+        if let Some(line) = shown.find_map(|reading| reading.line.as_ref()) {
+            self.questions.typed_at(line);
+        }
         self.errors.typed();
         // Whoever looked has done something about it. If it is quiet again, they are told again.
         self.told_unexplained = None;
@@ -379,7 +389,48 @@ impl ScreenSniffer {
             let sources = SpokenSources { hook: None, ..sources };
             StateReading::take(&self.rules, &view, sources, &self.errors)
         });
+        let reading = self.question_behind_work(reading, &view);
         self.apply_look(reading, now)
+    }
+
+    /// What a rule calls work may be a question that no rule knows. It counts once the screen has been
+    /// quiet for as long as a person waits for what nobody knows, and then for as long as it stands.
+    fn question_behind_work(&mut self, reading: StateReading, view: &LineView<'_>) -> StateReading {
+        self.behind_work = None;
+        let Some(asked) = reading.asked_behind_work(&self.rules, view) else { return reading };
+        let evidence = &self.verdict.evidence;
+        if self.verdict.state == AgentState::Awaiting
+            && (evidence.source, &evidence.rule, &evidence.text)
+                == (EvidenceSource::Generic, &asked.rule, &asked.text)
+        {
+            return asked;
+        }
+        self.behind_work = Some(asked);
+        reading
+    }
+
+    /// When the question behind what a rule calls work counts. At a question for yes or no the cursor
+    /// stands; an agent that works may show all others while something turns.
+    fn behind_work_at(&self) -> Option<Duration> {
+        let asked = self.behind_work.as_ref()?;
+        let quiet = if asked.rule == YES_OR_NO_RULE {
+            self.stillness.since(self.printed)
+        } else {
+            self.printed
+        };
+        Some(quiet.max(self.typed) + UNEXPLAINED_AFTER)
+    }
+
+    fn ask_behind_work(&mut self, now: Duration) -> bool {
+        if self.behind_work_at().is_none_or(|due| due > now) {
+            return false;
+        }
+        let Some(mut asked) = self.behind_work.take() else { return false };
+        asked.action.truncated |= hides_lines(&asked.excerpt);
+        asked.since = now;
+        self.candidate = None;
+        self.last = Some(asked.clone());
+        self.adopt(asked, now)
     }
 
     fn apply_look(&mut self, mut reading: StateReading, now: Duration) -> bool {
@@ -421,7 +472,7 @@ impl ScreenSniffer {
         if self.exited {
             return false;
         }
-        if self.forget_silent_work(now) {
+        if self.forget_silent_work(now) || self.ask_behind_work(now) {
             return true;
         }
         if let Some((reading, due)) = self.candidate.take() {
@@ -483,7 +534,9 @@ impl ScreenSniffer {
         let again = self.questions.asked_again_at();
         let quiet = self.quiet_at();
         let silent = self.reported_work_until();
-        [candidate, again, quiet, self.unexplained_at(), silent].into_iter().flatten().min()
+        let behind_work = self.behind_work_at();
+        let signs = [candidate, again, quiet, self.unexplained_at(), silent, behind_work];
+        signs.into_iter().flatten().min()
     }
 
     fn quiet_at(&self) -> Option<Duration> {

@@ -23,6 +23,7 @@ pub(crate) mod json;
 mod known_causes;
 pub(crate) mod limits;
 pub(crate) mod lines;
+mod mended;
 mod opencode;
 mod reader;
 pub(crate) mod recent;

@@ -15,6 +15,7 @@ use crate::channel::{
 };
 use crate::transcript::announced::purpose;
 use crate::transcript::{TextExcerpt, TranscriptDecoder, TranscriptFormat, TranscriptItem};
+use crate::visible::visible;
 
 /// Most of what was said last that is kept, to see whether the answer repeats it.
 const MAX_COMPARED_BYTES: usize = 64 * 1024;
@@ -22,7 +23,7 @@ const MAX_COMPARED_BYTES: usize = 64 * 1024;
 /// An entry of a transcript without its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewedPart {
-    /// What a person reads, without escape sequences.
+    /// What a person reads: nothing in it acts on a terminal.
     pub text: String,
     /// How many bytes of the text were left out.
     pub omitted: u64,
@@ -143,7 +144,7 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
         if !is_said && !matches!(part, TranscriptPart::Usage { .. }) {
             self.said.clear();
         }
-        let text = strip(text.as_bytes()).into_owned();
+        let text = if is_data(&part) { visible(text) } else { strip(text.as_bytes()).into_owned() };
         (self.emit)(ViewedPart { text, omitted, part });
     }
 
@@ -250,6 +251,7 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
                 self.put(TranscriptPart::Plan { steps }, &text, 0);
             }
             TranscriptItem::Diff { call, path, diff, added, removed } => {
+                let path = path.as_deref().map(visible);
                 self.excerpt(TranscriptPart::Diff { call, path, added, removed }, &diff);
             }
             TranscriptItem::Denial(denial) => {
@@ -285,14 +287,26 @@ fn step_line(step: &TranscriptStep) -> String {
     format!("[{mark}] {}", step.text)
 }
 
-/// What a tool is given, without escape sequences.
+/// Whether the text of a part says what an agent does or asks for. Nothing of it is removed.
+const fn is_data(part: &TranscriptPart) -> bool {
+    matches!(
+        part,
+        TranscriptPart::Prompt
+            | TranscriptPart::Tool { .. }
+            | TranscriptPart::Diff { .. }
+            | TranscriptPart::Plan { .. }
+            | TranscriptPart::Question { .. }
+            | TranscriptPart::Answered { .. }
+    )
+}
+
+/// What a tool is given, with a sign for everything that would not show.
 fn clean_value(value: Value) -> Value {
-    let clean = |text: &str| strip(text.as_bytes()).into_owned();
     match value {
-        Value::String(text) => clean(&text).into(),
+        Value::String(text) => visible(&text).into(),
         Value::Array(items) => items.into_iter().map(clean_value).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(name, value)| (clean(&name), clean_value(value))).collect()
+            fields.into_iter().map(|(name, value)| (visible(&name), clean_value(value))).collect()
         }
         other => other,
     }

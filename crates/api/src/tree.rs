@@ -254,6 +254,10 @@ pub struct PrunedTree {
     /// Why it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What goes with it that is in no checkpoint, such as what was built, and where else something of
+    /// it is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What `POST /trees/restore` takes.

@@ -95,6 +95,11 @@ pub(crate) async fn start(client: &ApiClient) -> Result<(DaemonStart, VersionRes
         match timeout_at(deadline, client.version()).await {
             Ok(Ok(version)) => {
                 let ours = child.id().is_some_and(|pid| pid == version.pid);
+                if !ours {
+                    // One that comes to the lock late, when the other has been stopped again, would
+                    // be a daemon that no command wants.
+                    child.kill().await.ok();
+                }
                 return Ok((if ours { DaemonStart::Now } else { DaemonStart::Before }, version));
             }
             Ok(Err(ClientError::Unreachable(_))) if !ended || said(&notes).is_empty() => {}

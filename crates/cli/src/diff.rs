@@ -20,11 +20,13 @@ use crate::output;
 #[command(after_help = "Examples:
   coven diff brisk-otter                     the tree of the run, against what it was made from
   coven diff brisk-otter/build.2             that of one task
+  coven diff brisk-otter/@run                that of the run, also where there is one task
   coven diff brisk-otter/build.2 --stat      only which files, and how many lines
   coven diff brisk-otter --against target    against the branch it is to be brought onto
   coven diff brisk-otter --against checkpoint:3
   coven diff brisk-otter | git apply --stat  to another program exactly as git writes it
 
+Of a session with one task, NAME alone is that task's tree until it is landed and removed.
 New files are in it, ignored ones are not. On a terminal it goes through $PAGER, with everything
 made visible that would act on the terminal or turn the direction of text. Below it, and
 below the list of --stat, stand the comments of agents that review (`expect: comments`).")]

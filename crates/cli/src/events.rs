@@ -2,6 +2,7 @@
 
 use coven_api::client::{EventScope, StreamedEvent};
 use coven_api::{ApiClient, ClientError};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -94,6 +95,15 @@ pub(crate) fn run(arguments: Arguments) -> Result {
     block_on(show(arguments))
 }
 
+/// The position of the last fact of all sessions.
+async fn last_position(client: &ApiClient) -> Result<Option<u64>> {
+    let mut events = EventPump::new(client, &EventScope::Everything, None);
+    match events.next().await? {
+        Some(StreamedEvent::Snapshot(now)) => Ok(now.get("pos").and_then(Value::as_u64)),
+        _ => Ok(None),
+    }
+}
+
 async fn show(arguments: Arguments) -> Result {
     let client = connect::daemon().await?;
     let (scope, after, last) = match &arguments.session {
@@ -102,7 +112,8 @@ async fn show(arguments: Arguments) -> Result {
             let after = Some(arguments.after.unwrap_or(0));
             (EventScope::Workflow(workflow.item.address()), after, Some(workflow.last_seq))
         }
-        None => (EventScope::Everything, arguments.after, None),
+        None if arguments.follow => (EventScope::Everything, arguments.after, None),
+        None => (EventScope::Everything, arguments.after, last_position(&client).await?),
     };
     let last = last.filter(|_| !arguments.follow);
     if last.is_some_and(|last| last <= after.unwrap_or(0)) {
@@ -128,13 +139,17 @@ async fn show(arguments: Arguments) -> Result {
                         output::line(&lines.any(&envelope))?;
                     }
                 }
-                let is_last = envelope.seq.is_some() && envelope.seq >= last && last.is_some();
+                let place = if arguments.session.is_some() { envelope.seq } else { envelope.pos };
+                let is_last = last.is_some() && place.is_some() && place >= last;
                 if is_last || output::is_reader_gone() {
                     return Ok(());
                 }
             }
-            Some(StreamedEvent::Gap(gap)) => {
+            Some(StreamedEvent::Gap(gap)) if gap.oldest > gap.after.saturating_add(1) => {
                 output::say!("note: events before {} are no longer kept", gap.oldest);
+            }
+            Some(StreamedEvent::Gap(_)) => {
+                output::say!("note: some events are left out: their session is gone");
             }
             Some(StreamedEvent::Reconnecting(_)) => drop(connect::daemon().await?),
             Some(StreamedEvent::End) | None => return Ok(()),

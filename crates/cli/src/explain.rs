@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
                 (EvidenceSource::Channel, _) if is_report_rule(&rule) => {
                     format!("reported {rule}\n")
                 }
+                (EvidenceSource::Channel, _) if rule.is_empty() => String::new(),
                 (EvidenceSource::Channel, true) => format!("its message {rule}\n"),
                 (EvidenceSource::Channel, false) => {
                     format!("its message {rule}, request {region}\n")

@@ -31,8 +31,9 @@ use whole_lines::WholeLines;
 /// makes an event of each piece.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many entries of a transcript are asked for at once.
-const MAX_TAIL_ENTRIES: usize = 10_000;
+/// How many entries of a transcript are asked for at once: as many as there may be in one answer.
+/// For each answer the daemon reads up to two blocks of the tape again, so fewer take longer.
+const MAX_PAGE_ENTRIES: usize = 10_000;
 
 /// What `coven logs` takes.
 #[derive(clap::Args)]
@@ -114,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
 
 /// How many entries are asked for to have so many lines: some are not shown.
 fn tail_entries(lines: usize) -> u64 {
-    (2 * lines.max(10)).min(MAX_TAIL_ENTRIES) as u64
+    (2 * lines.max(10)).min(MAX_PAGE_ENTRIES) as u64
 }
 
 /// Where the words of a task come from.
@@ -285,6 +286,7 @@ impl<'a> TaskLog<'a> {
             let mut query = TranscriptQuery {
                 attempt: self.arguments.attempt,
                 after: *after,
+                limit: Some(MAX_PAGE_ENTRIES as u64),
                 ..TranscriptQuery::default()
             };
             if let (None, Some(lines)) = (*after, self.arguments.tail) {

@@ -22,10 +22,11 @@ const SHORT_COMMIT: usize = 10;
   coven merge brisk-otter --into next      onto another branch
   coven merge brisk-otter --dry-run        only say what would happen
 
-What is not committed in the tree is committed first. A conflict is found before anything is
-touched, and so are changes in a checkout of the branch that would be in the way. It may be done
-again: then only what is new is landed. Exit code 1 says that nothing was landed, also with
---dry-run.")]
+Of a session with one task, NAME alone is that task's tree until it is landed and removed; the run
+lands it on its own branch first, so while it is under way a merge waits for that, also with
+--dry-run. What is not committed in the tree is committed first. A conflict is found before anything
+is touched, and so is any change to tracked files in a checkout of the branch. It may be done again:
+then only what is new is landed. Exit code 1 says that nothing was landed, also with --dry-run.")]
 pub(crate) struct Arguments {
     /// The session, or the task whose tree it is.
     #[arg(value_name = "NAME[/TASK]", add = crate::complete::sessions())]

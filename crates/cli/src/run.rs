@@ -209,10 +209,11 @@ async fn request(
 ) -> Result<StartWorkflow> {
     let base_dir = base.display().to_string();
     let inputs = input::read(client, arguments, what, &base_dir).await?;
-    let goal = arguments.goal.clone().unwrap_or_else(|| input::goal(what, &arguments.inputs));
+    let made_up = || (!input::has_goal(what)).then(|| input::goal(what, &arguments.inputs));
+    let goal = arguments.goal.clone().or_else(made_up);
     let mut start = StartWorkflow {
         input: inputs,
-        goal: Some(goal),
+        goal,
         base_dir: Some(base_dir),
         env: Some(connect::environment()),
         auto: auto.map(Into::into),

@@ -4,6 +4,7 @@ mod prune;
 mod restore;
 
 use coven_api::tree::{TreeItem, TreeLanding, TreeState, TreesQuery};
+use coven_model::TreeWork;
 
 use crate::connect::{self, block_on};
 use crate::failure::Result;
@@ -20,8 +21,8 @@ use crate::{find, output};
   coven trees prune                   remove those that are landed or empty
   coven trees restore brisk-otter/build.2    bring back what its last checkpoint holds
 
-A tree is removed only when it is landed or empty and no process works in it; everything that was
-in it is kept in a checkpoint. Why one stays stands behind it."
+A tree is removed only when it is landed or empty and no process works in it; what was in it is kept
+in a checkpoint, but for build output (`coven trees prune --help`). Why one stays stands behind it."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -118,7 +119,9 @@ fn table(trees: &[TreeItem]) -> String {
 
 /// Where a tree stands, in a word or two.
 fn stands(tree: &TreeItem) -> String {
+    let is_failed = || tree.problem.as_ref().is_some_and(|problem| problem.work == TreeWork::Make);
     let state = match tree.state {
+        TreeState::Wanted if is_failed() => return "not made".to_owned(),
         TreeState::Wanted => return "being made".to_owned(),
         TreeState::Gone => return "gone".to_owned(),
         TreeState::Removed => "removed",

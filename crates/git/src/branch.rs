@@ -25,6 +25,12 @@ impl Git {
         self.answer(line)?.map(|output| object_id("rev-parse", &output)).transpose()
     }
 
+    /// Whether the repository has a commit, on whatever branch or on none.
+    pub fn has_commit(&self, repository: &Repository, commit: &Commit) -> Result<bool, Error> {
+        let line = self.line_in(repository).args(["cat-file", "-e"]).arg(commit);
+        Ok(self.answer(line)?.is_some())
+    }
+
     /// Whether there is a branch of this name.
     pub fn branch_exists(&self, repository: &Repository, branch: &str) -> Result<bool, Error> {
         Ok(self.tip(repository, branch)?.is_some())
@@ -84,8 +90,9 @@ impl Git {
         expected: &Commit,
     ) -> Result<(), Error> {
         check_branch_name(branch)?;
-        if let Some(tree) = self.worktree_of_branch(repository, branch)? {
-            return Err(Error::BranchInUse { branch: branch.to_owned(), path: tree.path });
+        if let Some(used) = self.branch_use(repository, branch)? {
+            let path = used.path().to_owned();
+            return Err(Error::BranchInUse { branch: branch.to_owned(), path });
         }
         let reference = format!("refs/heads/{branch}");
         let line = self.line_in(repository).args(["update-ref", "-d", &reference]).arg(expected);

@@ -2,14 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::executable_config::Hooks;
-use crate::{Commit, Error, ExecutableConfig, Git, Neutralised, Repository, Worktree};
-
-/// What became of a checkout that was to be moved forward.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FastForward {
-    pub neutralised: Neutralised,
-}
+use crate::{CommandLine, Commit, Error, Git, Repository, Worktree};
 
 impl Git {
     /// The repository as seen from one of its work trees.
@@ -35,12 +28,8 @@ impl Git {
 
     /// The paths of a checkout that differ from its head, untracked ones included. A folder that has
     /// only untracked files is one path.
-    pub fn dirty_paths(
-        &self,
-        checkout: &Repository,
-        allowed: &ExecutableConfig,
-    ) -> Result<Vec<PathBuf>, Error> {
-        self.changed_paths(checkout, allowed)
+    pub fn dirty_paths(&self, checkout: &Repository) -> Result<Vec<PathBuf>, Error> {
+        self.changed_paths(checkout)
     }
 
     /// Which of `paths` have changes in a checkout.
@@ -48,25 +37,38 @@ impl Git {
         &self,
         checkout: &Repository,
         paths: &[PathBuf],
-        allowed: &ExecutableConfig,
     ) -> Result<Vec<PathBuf>, Error> {
-        let dirty = self.changed_paths(checkout, allowed)?;
+        let dirty = self.changed_paths(checkout)?;
         let touched = |path: &Path| {
             dirty.iter().any(|dirty| path.starts_with(dirty) || dirty.starts_with(path))
         };
         Ok(paths.iter().filter(|path| touched(path)).cloned().collect())
     }
 
-    /// The tracked paths of a checkout that have changes, staged ones included.
+    /// The tracked paths of a checkout at `head` that have changes, staged ones included. Of a file
+    /// that a filter changed when it was checked out nothing can be said without running the filter,
+    /// so it is not among them.
     pub fn changed_tracked_paths(
         &self,
         checkout: &Repository,
-        allowed: &ExecutableConfig,
+        head: &Commit,
     ) -> Result<Vec<PathBuf>, Error> {
-        let (line, _) = self.guarded(checkout, allowed, Hooks::Off)?;
+        let line = self.without_programs(checkout)?;
         let line = line.args(["status", "--porcelain=v1", "-z", "--untracked-files=no"]);
         let status = self.read(line.args(["--no-renames", "--ignore-submodules=dirty"]))?;
-        Ok(crate::fields(&status).filter_map(|field| field.get(3..).map(crate::path_of)).collect())
+        let entries = crate::fields(&status).filter_map(|field| field.split_at_checked(3));
+        let entries: Vec<(&[u8], PathBuf)> =
+            entries.map(|(status, path)| (status, crate::path_of(path))).collect();
+        let is_written = |status: &[u8]| status == b" M ";
+        let written: Vec<PathBuf> = entries
+            .iter()
+            .filter(|(status, _)| is_written(status))
+            .map(|(_, path)| path.clone())
+            .collect();
+        let filtered = self.filtered_paths(checkout, head, Some(&written))?;
+        let is_known =
+            |(status, path): &(&[u8], PathBuf)| !(is_written(status) && filtered.contains(path));
+        Ok(entries.into_iter().filter(is_known).map(|(_, path)| path).collect())
     }
 
     /// What in a checkout at `from` keeps it from being moved forward to `to`: changed tracked files
@@ -124,40 +126,52 @@ impl Git {
         String::from_utf8_lossy(&output).lines().map(str::parse).collect()
     }
 
-    /// Moves a checkout and its branch forward to `to`. The checkout must be on `branch`, be at
-    /// `from`, and have no change in a tracked file; git itself refuses to write over an untracked
-    /// one. No hook runs; the user's filters do, as far as `allowed` has them.
+    /// Whether a checkout may be moved forward from `from`: an error unless it is on `branch`, is at
+    /// `from`, and has no change in a tracked file.
+    pub fn check_fast_forward(
+        &self,
+        checkout: &Repository,
+        branch: &str,
+        from: &Commit,
+    ) -> Result<(), Error> {
+        let moved =
+            |words: String| Error::Moved { reference: format!("refs/heads/{branch}"), words };
+        if self.head_branch(checkout)?.as_deref() != Some(branch) {
+            return Err(moved(format!("{} is on another branch", checkout.root.display())));
+        }
+        if self.tip(checkout, branch)?.as_ref() != Some(from) {
+            return Err(moved(format!("it is not at {from}")));
+        }
+        let paths = self.changed_tracked_paths(checkout, from)?;
+        if !paths.is_empty() {
+            return Err(Error::Dirty { root: checkout.root.clone(), paths });
+        }
+        Ok(())
+    }
+
+    /// Moves a checkout and its branch forward to `to`, if that may be ([`Git::check_fast_forward`]);
+    /// git itself refuses to write over an untracked file. No hook and no filter runs: what a filter
+    /// would change is written as it is committed.
     pub fn fast_forward(
         &self,
         checkout: &Repository,
         branch: &str,
         from: &Commit,
         to: &Commit,
-        allowed: &ExecutableConfig,
-    ) -> Result<FastForward, Error> {
-        let reference = format!("refs/heads/{branch}");
-        let head = self.line_in(checkout).args(["symbolic-ref", "-q", "HEAD"]);
-        let head = self.answer(head)?.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
-        let moved = |words: String| Error::Moved { reference: reference.clone(), words };
-        if head.as_deref() != Some(reference.as_str()) {
-            return Err(moved(format!("{} is on another branch", checkout.root.display())));
-        }
-        if self.tip(checkout, branch)?.as_ref() != Some(from) {
-            return Err(moved(format!("it is not at {from}")));
-        }
-        let (line, neutralised) = self.guarded(checkout, allowed, Hooks::Off)?;
-        let paths = self.changed_tracked_paths(checkout, allowed)?;
-        if !paths.is_empty() {
-            return Err(Error::Dirty { root: checkout.root.clone(), paths });
-        }
-        // Neither another git in a submodule, nor one that tidies up behind our back.
-        let line = line.config([("submodule.recurse", "false"), ("maintenance.auto", "false")]);
-        let line = line.config([("gc.auto", "0")]);
-        let line = line.args(["merge", "--ff-only", "--quiet", "--no-autostash"]);
-        // An ignored file is somebody's too, such as `.env`.
-        let line = line.args(["--no-overwrite-ignore", "--no-verify-signatures", "--no-stat"]);
-        let line = line.arg(to);
-        self.with_lock_retries(|| self.read(line.clone()))?;
-        Ok(FastForward { neutralised })
+    ) -> Result<(), Error> {
+        self.check_fast_forward(checkout, branch, from)?;
+        let line = merge_forward(self.without_programs(checkout)?, to);
+        self.with_lock_retries(|| self.read(line.clone())).map(drop)
     }
+}
+
+/// A merge that only moves forward.
+pub(crate) fn merge_forward(line: CommandLine, to: &Commit) -> CommandLine {
+    // Neither another git in a submodule, nor one that tidies up behind our back.
+    let line = line.config([("submodule.recurse", "false"), ("maintenance.auto", "false")]);
+    let line = line.config([("gc.auto", "0")]);
+    let line = line.args(["merge", "--ff-only", "--quiet", "--no-autostash"]);
+    // An ignored file is somebody's too, such as `.env`.
+    let line = line.args(["--no-overwrite-ignore", "--no-verify-signatures", "--no-stat"]);
+    line.arg(to)
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::executable_config::Hooks;
 use crate::{
-    CommandLine, Error, ExecutableConfig, Git, Identity, Neutralised, Repository, fields, path_of,
+    CommandLine, Error, ExecutableConfig, Git, Identity, Neutralised, ObjectId, Repository, fields,
+    path_of,
 };
 
 /// What to commit, and how.
@@ -26,6 +27,8 @@ pub struct CommitRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct CommitCommands {
     pub add: CommandLine,
+    /// Stages the commits at which submodules are checked out, where those are not what is staged.
+    pub add_submodules: Option<CommandLine>,
     /// Exits with 0 if there is nothing to commit after all, and with 1 if there is: a filter can make
     /// what is committed already of a changed file.
     pub is_same: CommandLine,
@@ -33,9 +36,9 @@ pub struct CommitCommands {
     /// What the two will not run. It is asked now: whoever can write the configuration afterwards can
     /// change what they run.
     pub neutralised: Neutralised,
-    /// Submodules and other repositories in the tree that its index has: a new commit in them is
-    /// committed here only if somebody has staged it. To look, git would run another git in them, with
-    /// a configuration that nobody has looked at.
+    /// Submodules and other repositories in the tree that its index has: git is not told to add them,
+    /// because to look it would run another git in them, with a configuration that nobody has looked
+    /// at. At which commit they are is read here instead.
     pub left_out: Vec<PathBuf>,
 }
 
@@ -56,18 +59,29 @@ impl Git {
         if let Some(author) = request.author.map(Identity::clean) {
             line = line.env("GIT_AUTHOR_NAME", author.name).env("GIT_AUTHOR_EMAIL", author.email);
         }
-        let left_out = self.gitlinks(request.tree)?;
+        let staged = self.gitlinks(request.tree)?;
+        let mut moved = self.checked_out_gitlinks(request.tree)?;
+        moved.retain(|link| !staged.contains(link));
+        let left_out: Vec<PathBuf> = staged.into_iter().map(|(path, _)| path).collect();
         let mut add = line.clone().args(["add", "--all", "--", ":(top)"]);
         for path in &left_out {
             let mut pathspec = OsString::from(":(top,exclude,literal)");
             pathspec.push(path);
             add = add.arg(pathspec);
         }
+        let add_submodules = (!moved.is_empty()).then(|| {
+            let update = line.clone().arg("update-index");
+            moved.iter().fold(update, |update, (path, id)| {
+                let mut entry = OsString::from(format!("160000,{id},"));
+                entry.push(path);
+                update.arg("--cacheinfo").arg(entry)
+            })
+        });
         let is_same = line.clone().args(["diff-index", "--cached", "--quiet", "--no-ext-diff"]);
-        let is_same = is_same.args(["HEAD", "--"]);
+        let is_same = is_same.args(["--ignore-submodules=dirty", "HEAD", "--"]);
         let commit = line.args(["commit", "--quiet", "--no-edit", "--cleanup=verbatim", "--file"]);
         let commit = commit.arg(request.message_file);
-        Ok(CommitCommands { add, is_same, commit, neutralised, left_out })
+        Ok(CommitCommands { add, add_submodules, is_same, commit, neutralised, left_out })
     }
 
     /// A call that reads paths, one in a line, and prints the id of what git would commit of each. It
@@ -112,12 +126,26 @@ impl Git {
         Ok(paths)
     }
 
-    /// The paths that the index of a tree has as commits of other repositories.
-    fn gitlinks(&self, tree: &Repository) -> Result<Vec<PathBuf>, Error> {
+    /// The files of a tree about which a merge, a rebase or the like has not been decided: their conflict
+    /// was not resolved, or nobody has told git so.
+    pub fn unmerged_paths(&self, tree: &Repository) -> Result<Vec<PathBuf>, Error> {
+        let output = self.read(self.line_in(tree).args(["ls-files", "--unmerged", "-z"]))?;
+        let path = |field: &[u8]| {
+            let tab = field.iter().position(|byte| *byte == b'\t')?;
+            Some(path_of(&field[tab + 1..]))
+        };
+        let mut paths: Vec<PathBuf> = fields(&output).filter_map(path).collect();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// What the index of a tree has as commits of other repositories: its submodules, as staged.
+    pub fn gitlinks(&self, tree: &Repository) -> Result<Vec<(PathBuf, ObjectId)>, Error> {
         let output = self.read(self.line_in(tree).args(["ls-files", "--stage", "-z"]))?;
         let gitlink = |field: &[u8]| {
             let tab = field.iter().position(|byte| *byte == b'\t')?;
-            field.starts_with(b"160000 ").then(|| path_of(&field[tab + 1..]))
+            let id = field.strip_prefix(b"160000 ")?.split(|byte| *byte == b' ').next()?;
+            Some((path_of(&field[tab + 1..]), ObjectId::from_bytes(id)?))
         };
         Ok(fields(&output).filter_map(gitlink).collect())
     }

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::{CommandLine, Commit, Error, ExecutableConfig, Git, fields, object_id, path_line};
+use crate::{CommandLine, Commit, Error, Git, fields, object_id, path_line};
 
 /// Where a repository is. It is found once, kept by the caller, and passed to every call; nothing
 /// that is in a work tree is asked for it again.
@@ -80,7 +80,7 @@ impl Git {
             self.read(self.line_in(&repository).args(["rev-parse", "--is-shallow-repository"]))?;
         let sparse = ["config", "--type=bool", "--get", "core.sparseCheckout"];
         let sparse = self.answer(self.line_in(&repository).args(sparse))?;
-        let dirty_files = self.changed_paths(&repository, &ExecutableConfig::default())?.len();
+        let dirty_files = self.changed_paths(&repository)?.len();
         Ok(Some(Found {
             // `--show-prefix` ends in a slash.
             prefix: prefix.components().collect(),
@@ -111,13 +111,9 @@ impl Git {
     }
 
     /// Which paths of a checkout differ from its head, untracked ones included, as `git status`
-    /// names them. Filters run only if `allowed` has them.
-    pub(crate) fn changed_paths(
-        &self,
-        repository: &Repository,
-        allowed: &ExecutableConfig,
-    ) -> Result<Vec<PathBuf>, Error> {
-        let (line, _) = self.guarded(repository, allowed, crate::executable_config::Hooks::Off)?;
+    /// names them. No filter runs: what one changed may be among them.
+    pub(crate) fn changed_paths(&self, repository: &Repository) -> Result<Vec<PathBuf>, Error> {
+        let line = self.without_programs(repository)?;
         // In a submodule git would start another git, whose configuration nobody has looked at.
         let line = line.args(["status", "--porcelain=v1", "-z", "--ignore-submodules=dirty"]);
         let output = self.read(line.arg("--untracked-files=normal"))?;

@@ -42,7 +42,7 @@ pub enum Error {
     #[error("the branch {branch} exists and is at {tip}")]
     BranchTaken { branch: String, tip: ObjectId },
     /// The branch is checked out in another folder.
-    #[error("the branch {branch} is checked out in {}", .path.display())]
+    #[error("the branch {branch} is in use in {}", .path.display())]
     BranchInUse { branch: String, path: PathBuf },
     /// The repository has no work tree at this path.
     #[error("{} is not a work tree of this repository", .path.display())]
@@ -51,7 +51,7 @@ pub enum Error {
     #[error("the registration of {} was changed: {what}", .path.display())]
     Tampered { path: PathBuf, what: String },
     /// The checkout has changes that would be in the way.
-    #[error("{} has {} changed files", .root.display(), .paths.len())]
+    #[error("{} has {}", .root.display(), changed(.paths.len()))]
     Dirty { root: PathBuf, paths: Vec<PathBuf> },
     /// A reference was not at the expected commit.
     #[error("{reference} has moved: {words}")]
@@ -62,6 +62,10 @@ pub enum Error {
     /// A file or folder could not be read or written.
     #[error("cannot {what} {}: {source}", .path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+fn changed(files: usize) -> String {
+    if files == 1 { "1 changed file".to_owned() } else { format!("{files} changed files") }
 }
 
 fn said(words: &str) -> String {
@@ -78,7 +82,7 @@ impl Error {
     }
 
     /// Whether git could not get a lock file that another git holds at the moment.
-    pub(crate) fn is_lock_held(&self) -> bool {
+    pub fn is_lock_held(&self) -> bool {
         let Self::Failed { words, .. } = self else { return false };
         words.contains("could not lock config file")
             || (words.contains(".lock'") && words.contains("File exists"))
@@ -89,6 +93,12 @@ impl Error {
     pub fn is_about_changes(&self) -> bool {
         let Self::Failed { words, .. } = self else { return false };
         words.contains("contains modified or untracked files")
+    }
+
+    /// Whether git refused to remove a tree because submodules are checked out in it.
+    pub fn is_about_submodules(&self) -> bool {
+        let Self::Failed { words, .. } = self else { return false };
+        words.contains("working trees containing submodules")
     }
 
     /// Whether git came upon a registration that another git was writing at that moment: every

@@ -90,7 +90,13 @@ impl Git {
         Ok((line, neutralised))
     }
 
-    fn program_keys(
+    /// A call in a repository in which no program runs that somebody configured.
+    pub(crate) fn without_programs(&self, repository: &Repository) -> Result<CommandLine, Error> {
+        let (line, _) = self.guarded(repository, &ExecutableConfig::default(), Hooks::Off)?;
+        Ok(line)
+    }
+
+    pub(crate) fn program_keys(
         &self,
         repository: &Repository,
     ) -> Result<BTreeMap<String, Vec<String>>, Error> {

@@ -1,14 +1,11 @@
 //! Bringing commits together without a checkout: objects are made first, and one reference is moved
 //! last, if it is still where it was.
 
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use crate::executable_config::Hooks;
 use crate::run::Input;
-use crate::{
-    CommandLine, Commit, Error, ExecutableConfig, Git, ObjectId, Repository, fields, object_id,
-    path_of,
-};
+use crate::{CommandLine, Commit, Error, Git, ObjectId, Repository, fields, object_id, path_of};
 
 /// A person, as git writes them into a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,15 +46,14 @@ pub struct CherryCommit {
 }
 
 impl Git {
-    /// Merges two commits into a tree. Merge drivers run only if `allowed` has them.
+    /// Merges two commits into a tree. No merge driver runs: files that have one are merged as text.
     pub fn merge_tree(
         &self,
         repository: &Repository,
         ours: &Commit,
         theirs: &Commit,
-        allowed: &ExecutableConfig,
     ) -> Result<Merged, Error> {
-        let (line, _) = self.plumbing(repository, allowed)?;
+        let line = self.plumbing(repository)?;
         let line = line.args(["merge-tree", "--write-tree", "--name-only", "--messages", "-z"]);
         let line = line.arg(ours).arg(theirs);
         let finished = self.finish(&line, Input::Nothing, None)?;
@@ -69,15 +65,10 @@ impl Git {
         Ok(Merged::Clean(object_id("merge-tree", tree)?))
     }
 
-    /// A guarded call without hooks and without network.
-    fn plumbing(
-        &self,
-        repository: &Repository,
-        allowed: &ExecutableConfig,
-    ) -> Result<(CommandLine, crate::Neutralised), Error> {
-        let (line, neutralised) = self.guarded(repository, allowed, Hooks::Off)?;
-        let line = line.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
-        Ok((line, neutralised))
+    /// A call without programs of the user and without network.
+    fn plumbing(&self, repository: &Repository) -> Result<CommandLine, Error> {
+        let line = self.without_programs(repository)?;
+        Ok(line.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", ""))
     }
 
     /// Whether everything in `older` is in `newer`.
@@ -111,8 +102,7 @@ impl Git {
         upstream: &Commit,
         head: &Commit,
     ) -> Result<Vec<CherryCommit>, Error> {
-        let nothing = ExecutableConfig::default();
-        let (line, _) = self.plumbing(repository, &nothing)?;
+        let line = self.plumbing(repository)?;
         let output = self.read(line.arg("cherry").arg(upstream).arg(head))?;
         let parse = |line: &str| {
             let (sign, id) = line.split_once(' ')?;
@@ -175,6 +165,18 @@ impl Git {
     }
 }
 
+/// What git calls a file that cannot stay where it is, as where a folder is, has a `~` and a commit
+/// behind its own name. Nothing is ever written under that name here.
+fn real_path<'a>(path: &Path, about: &'a [PathBuf]) -> Option<&'a PathBuf> {
+    let path = path.as_os_str().as_bytes();
+    let is_before = |real: &&PathBuf| {
+        let rest = path.strip_prefix(real.as_os_str().as_bytes());
+        rest.is_some_and(|rest| rest.starts_with(b"~"))
+    };
+    about.iter().any(|other| other.as_os_str().as_bytes() == path).then_some(())?;
+    about.iter().find(is_before)
+}
+
 /// Tree, conflicted paths, an empty field, then messages: how many paths, the paths, the kind, text.
 fn parse_conflict(output: &[u8]) -> Result<Merged, Error> {
     let mut fields = fields(output).skip(1);
@@ -185,13 +187,30 @@ fn parse_conflict(output: &[u8]) -> Result<Merged, Error> {
         }
         paths.push(path_of(field));
     }
-    paths.dedup();
     let mut messages = Vec::new();
     while let Some(count) = fields.next() {
         let count = std::str::from_utf8(count).ok().and_then(|text| text.parse::<usize>().ok());
         let count = count.ok_or_else(|| Error::unexpected("merge-tree", "no number of paths"))?;
-        let text = fields.nth(count + 1).unwrap_or_default();
-        messages.push(String::from_utf8_lossy(text).trim_end().to_owned());
+        let about: Vec<PathBuf> = fields.by_ref().take(count).map(path_of).collect();
+        let kind = fields.next().unwrap_or_default();
+        for path in &mut paths {
+            if let Some(real) = real_path(path, &about) {
+                *path = real.clone();
+            }
+        }
+        let text = fields.next().unwrap_or_default();
+        messages.push(match (kind, &about[..]) {
+            (b"CONFLICT (file/directory)", [.., real]) => {
+                let kind = String::from_utf8_lossy(kind);
+                format!(
+                    "{kind}: {} is a file on one side and a folder on the other",
+                    real.display()
+                )
+            }
+            _ => String::from_utf8_lossy(text).trim_end().to_owned(),
+        });
     }
+    paths.sort();
+    paths.dedup();
     Ok(Merged::Conflict { paths, messages })
 }

@@ -8,26 +8,31 @@
 //!   to the caller. Files are read by this crate, without following links, and given to git as
 //!   bytes: there is no filter, driver or hook that could run.
 //! - Calls in the repository itself have hooks off, and every configuration that names a program is
-//!   replaced by one that does nothing, unless an [`ExecutableConfig`] from before says that the
-//!   user had it ([`executable_config`]).
-//! - A commit, where the user's own hooks belong, is a [`CommandLine`] that the caller can run in a
-//!   sandbox.
+//!   replaced by one that does nothing ([`executable_config`]). A program of the user, be it only a
+//!   filter, may run what is in the tree.
+//! - Where the user's own hooks and filters belong, in a commit and in a checkout, there is a
+//!   [`CommandLine`] that the caller runs in a sandbox. What runs in it is what an
+//!   [`ExecutableConfig`] from before says that the user had.
 //!
 //! Every call has a deadline, a clean environment, and fails with git's own words.
 
 mod branch;
+mod branch_use;
 mod checkout;
 mod command_line;
 mod commit;
 mod discover;
 mod error;
 pub mod executable_config;
+mod filters;
+mod head;
 mod included;
 mod landing;
 mod object_id;
 mod output;
 mod replay;
 mod run;
+mod submodules;
 mod tree_files;
 mod worktree;
 
@@ -39,12 +44,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use self::checkout::FastForward;
+pub use self::branch_use::BranchUse;
 pub use self::command_line::CommandLine;
 pub use self::commit::{CommitCommands, CommitRequest, message_text};
 pub use self::discover::{Found, Repository};
 pub use self::error::Error;
 pub use self::executable_config::{ExecutableConfig, Neutralised};
+pub use self::filters::CheckoutHook;
+pub use self::head::Head;
 pub use self::included::{Included, SkippedFile};
 pub use self::landing::{CherryCommit, Identity, Merged};
 pub use self::mirror::Mirror;
@@ -91,6 +98,7 @@ pub struct Git {
     program: PathBuf,
     wrapper: Vec<OsString>,
     deadline: Duration,
+    lock_timeout: Option<Duration>,
     environment: Vec<(OsString, OsString)>,
 }
 
@@ -112,13 +120,27 @@ impl Git {
             let mut found = std::env::split_paths(path).map(|folder| folder.join("git"));
             program = found.find(|file| file.is_file()).unwrap_or(program);
         }
-        Self { program, wrapper: Vec::new(), deadline: DEFAULT_DEADLINE, environment }
+        Self {
+            program,
+            wrapper: Vec::new(),
+            deadline: DEFAULT_DEADLINE,
+            lock_timeout: None,
+            environment,
+        }
     }
 
     /// The same, with another deadline for each call.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// The same, with an end to how long a lock of another git is waited for, which is otherwise the
+    /// deadline of the call: one that a killed git left stays until somebody removes it.
+    #[must_use]
+    pub fn with_lock_timeout(mut self, timeout: Duration) -> Self {
+        self.lock_timeout = Some(timeout);
         self
     }
 
@@ -254,7 +276,7 @@ impl Git {
         let start = Instant::now();
         let limit = |error: &Error| {
             if error.is_lock_held() {
-                self.deadline
+                self.lock_timeout.unwrap_or(self.deadline)
             } else if error.is_half_written() {
                 HALF_WRITTEN_TIMEOUT.min(self.deadline)
             } else {

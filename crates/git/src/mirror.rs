@@ -9,23 +9,26 @@ mod checkpoint;
 mod held;
 mod hunks;
 mod import;
+mod left_out;
 mod objects;
 mod restore;
 mod stat_cache;
 mod uncommitted;
 mod walk;
 
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 pub use self::changes::{ChangeStatus, ChangedFile};
 pub use self::checkpoint::{Checkpoint, CheckpointRequest};
 pub use self::held::{COMMITTED_TRAILER, HeldCheckpoint};
 pub use self::hunks::{FileDiff, Hunk, HunkLine, LineKind};
+pub use self::left_out::{InnerRepository, LeftOut, MAX_LEFT_OUT_BYTES, MAX_LEFT_OUT_FILES};
 pub use self::restore::{RestoreRequest, Restored};
 pub use self::uncommitted::{CommittedState, FilteredFile};
 pub use self::walk::{NotHeld, NotHeldReason};
 
-use crate::{CommandLine, Commit, Error, Git, Repository, path_line};
+use crate::{CommandLine, Commit, Error, Git, ObjectId, Repository, path_line};
 
 /// Settings that hold in a mirror whatever git's defaults are.
 const CONFIG: &str = "\
@@ -71,6 +74,8 @@ pub struct Mirror {
     path: PathBuf,
     /// What the user has git ignore everywhere; read as data.
     excludes: Option<PathBuf>,
+    /// What the index of the tree has as submodules.
+    staged: Vec<(Vec<u8>, ObjectId)>,
 }
 
 impl Mirror {
@@ -83,15 +88,25 @@ impl Mirror {
             objects::make(git, path, repository)?;
         }
         let excludes = user_excludes(git, repository);
-        let mirror = Self { git: git.clone(), path: path.to_owned(), excludes };
+        let mirror = Self { git: git.clone(), path: path.to_owned(), excludes, staged: Vec::new() };
         mirror.configure(repository)?;
         Ok(mirror)
     }
 
     /// The mirror that is there, to look at: nothing is made. Nothing if there is none.
     pub fn existing(git: &Git, path: &Path) -> Option<Self> {
-        let mirror = || Self { git: git.clone(), path: path.to_owned(), excludes: None };
+        let mirror =
+            || Self { git: git.clone(), path: path.to_owned(), excludes: None, staged: Vec::new() };
         path.join("HEAD").exists().then(mirror)
+    }
+
+    /// The same for a tree in whose index these are the submodules ([`Git::gitlinks`]): what is
+    /// staged is what the next commit has, and so what is shown and kept.
+    #[must_use]
+    pub fn with_staged(mut self, staged: Vec<(PathBuf, ObjectId)>) -> Self {
+        let bytes = |path: PathBuf| path.into_os_string().into_vec();
+        self.staged = staged.into_iter().map(|(path, id)| (bytes(path), id)).collect();
+        self
     }
 
     /// The folder of the mirror.

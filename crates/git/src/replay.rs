@@ -1,7 +1,7 @@
 //! The commits of a branch on another one, without a checkout: rebased one by one, merged where the
 //! branch has merges itself, or squashed into one.
 
-use crate::{Commit, Error, ExecutableConfig, Git, Merged, ObjectId, Repository};
+use crate::{Commit, Error, Git, Merged, ObjectId, Repository};
 
 /// What became of the commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +32,9 @@ impl Git {
         base: &Commit,
         tip: &Commit,
         merge_message: &str,
-        allowed: &ExecutableConfig,
     ) -> Result<Replayed, Error> {
         let Some(originals) = self.linear(repository, base, tip)? else {
-            return self.merge_onto(repository, onto, tip, merge_message, allowed);
+            return self.merge_onto(repository, onto, tip, merge_message);
         };
         let mut current = onto.clone();
         let mut commits = Vec::new();
@@ -50,7 +49,7 @@ impl Git {
             // files of the new base and the parent of the old one has the same effect.
             let ours = self.tree_of(repository, &current)?;
             let ours = self.commit_tree(repository, &[&parent], &ours, "merge base", None)?;
-            match self.merge_tree(repository, &ours, &original, allowed)? {
+            match self.merge_tree(repository, &ours, &original)? {
                 Merged::Conflict { paths, messages } => {
                     return Ok(Replayed::Conflict { commit: original, paths, messages });
                 }
@@ -71,9 +70,8 @@ impl Git {
         onto: &Commit,
         tip: &Commit,
         message: &str,
-        allowed: &ExecutableConfig,
     ) -> Result<Replayed, Error> {
-        match self.merge_tree(repository, onto, tip, allowed)? {
+        match self.merge_tree(repository, onto, tip)? {
             Merged::Conflict { paths, messages } => {
                 Ok(Replayed::Conflict { commit: tip.clone(), paths, messages })
             }
@@ -97,12 +95,11 @@ impl Git {
         since: &Commit,
         tip: &Commit,
         message: &str,
-        allowed: &ExecutableConfig,
     ) -> Result<Replayed, Error> {
         // As in a rebase: the files of the one with the parent of the other.
         let files = self.tree_of(repository, onto)?;
         let ours = self.commit_tree(repository, &[since], &files, "merge base", None)?;
-        match self.merge_tree(repository, &ours, tip, allowed)? {
+        match self.merge_tree(repository, &ours, tip)? {
             Merged::Conflict { paths, messages } => {
                 Ok(Replayed::Conflict { commit: tip.clone(), paths, messages })
             }

@@ -102,7 +102,12 @@ fn parts(status: ExitStatus) -> ExitParts {
 }
 
 fn spawn(line: &CommandLine, input: &Input, output: Option<File>) -> Result<Child, Error> {
-    let start = |source| Error::Start { program: line.program.clone(), source };
+    // What the system says about a folder that is missing reads as if the program were.
+    let start = |source| match std::fs::metadata(&line.cwd) {
+        Ok(found) if found.is_dir() => Error::Start { program: line.program.clone(), source },
+        Ok(_) => Error::io("work in", &line.cwd, io::ErrorKind::NotADirectory.into()),
+        Err(error) => Error::io("work in", &line.cwd, error),
+    };
     let stdin = match input {
         Input::Nothing => Stdio::null(),
         Input::File(file) => file.try_clone().map_err(start)?.into(),

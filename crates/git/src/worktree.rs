@@ -2,14 +2,13 @@
 //! what is in the folders.
 
 mod registration;
+mod without_files;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::executable_config::Hooks;
-use crate::{
-    Commit, Error, ExecutableConfig, Git, Neutralised, ObjectId, Repository, fields, path_of,
-};
+pub(crate) use self::registration::{normal, read_pointer};
+use crate::{CommandLine, Commit, Error, Git, ObjectId, Repository, fields, path_of};
 
 /// A work tree that is registered in a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,19 +24,18 @@ pub struct Worktree {
     pub missing: bool,
 }
 
-/// A work tree that is ready.
+/// A work tree that was made, or begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedWorktree {
     /// Its own git dir, `worktrees/<id>` in the common dir. The caller keeps it.
     pub git_dir: PathBuf,
     /// Whether it was there already.
     pub existed: bool,
-    pub neutralised: Neutralised,
-    /// What the user's `post-checkout` hook said, if it failed. The tree is complete all the same.
-    pub hook_failure: Option<String>,
+    /// Whether its files are still to be checked out.
+    pub is_empty: bool,
 }
 
-/// The reason with which git locks a work tree while it makes it.
+/// The reason with which a work tree is locked while it is made, by git and by us.
 const INITIALIZING: &str = "initializing";
 
 impl Git {
@@ -45,15 +43,31 @@ impl Git {
     /// interrupted attempt left is finished. A folder with files in it that is no tree of this
     /// branch is an error, and so is a branch that is not at `base`.
     ///
-    /// The user's smudge filters and `post-checkout` hook run, as far as `allowed` has them. Two
-    /// calls for one path must not run at the same time.
+    /// No filter and no hook runs. Two calls for one path must not run at the same time.
     pub fn add_worktree(
         &self,
         repository: &Repository,
         path: &Path,
         branch: &str,
         base: &Commit,
-        allowed: &ExecutableConfig,
+    ) -> Result<AddedWorktree, Error> {
+        let added = self.begin_worktree(repository, path, branch, base)?;
+        if !added.is_empty {
+            return Ok(added);
+        }
+        self.check_files_out(&repository.in_worktree(path, &added.git_dir))?;
+        self.finish_worktree(repository, path)?;
+        Ok(AddedWorktree { is_empty: false, ..added })
+    }
+
+    /// The first part of [`Git::add_worktree`]: the work tree without its files, locked until
+    /// [`Git::finish_worktree`].
+    pub fn begin_worktree(
+        &self,
+        repository: &Repository,
+        path: &Path,
+        branch: &str,
+        base: &Commit,
     ) -> Result<AddedWorktree, Error> {
         crate::branch::check_branch_name(branch)?;
         let registered = self.worktrees(repository)?.into_iter().find(|tree| tree.path == path);
@@ -61,12 +75,12 @@ impl Git {
             if tree.missing {
                 self.forget_missing(repository, &tree)?;
             } else {
-                return self.adopt(repository, &tree, branch, allowed);
+                return self.adopt(repository, &tree, branch);
             }
         }
         refuse_files(path)?;
-        let (line, neutralised) = self.guarded(repository, allowed, Hooks::AsAllowed)?;
-        let line = line.args(["worktree", "add", "--quiet"]);
+        let line = self.line_in(repository).args(["worktree", "add", "--quiet", "--no-checkout"]);
+        let line = line.args(["--lock", "--reason", INITIALIZING]);
         let line = match self.tip(repository, branch)? {
             // Without --no-track, git writes to the configuration and parallel calls fail there.
             None => line.args(["--no-track", "-b", branch]).arg("--").arg(path).arg(base),
@@ -78,18 +92,22 @@ impl Git {
             }
             Some(tip) => return Err(Error::BranchTaken { branch: branch.into(), tip }),
         };
-        match self.with_lock_retries(|| self.retry_add(repository, path, branch, base, &line)) {
-            Ok(()) => {}
-            // The post-checkout hook is the last thing that git does; its exit code is git's own.
-            Err(Error::Failed { words, .. }) if self.is_complete(repository, path, branch)? => {
-                let git_dir = self.worktree_git_dir(repository, path)?;
-                let hook_failure = Some(words);
-                return Ok(AddedWorktree { git_dir, existed: false, neutralised, hook_failure });
-            }
-            Err(error) => return Err(error),
-        }
+        self.with_lock_retries(|| self.retry_add(repository, path, branch, base, &line))?;
         let git_dir = self.worktree_git_dir(repository, path)?;
-        Ok(AddedWorktree { git_dir, existed: false, neutralised, hook_failure: None })
+        Ok(AddedWorktree { git_dir, existed: false, is_empty: true })
+    }
+
+    /// Checks the files of a new work tree out. No filter and no hook runs: what a filter would
+    /// change is written as it is committed.
+    pub fn check_files_out(&self, tree: &Repository) -> Result<(), Error> {
+        let line = reset_files(self.without_programs(tree)?);
+        self.with_lock_retries(|| self.read(line.clone())).map(drop)
+    }
+
+    /// The last part of [`Git::add_worktree`], once the files are there.
+    pub fn finish_worktree(&self, repository: &Repository, path: &Path) -> Result<(), Error> {
+        let line = self.line_in(repository).args(["worktree", "unlock", "--"]).arg(path);
+        self.with_lock_retries(|| self.read(line.clone())).map(drop)
     }
 
     /// A call that failed at a lock may have made its branch already.
@@ -99,7 +117,7 @@ impl Git {
         path: &Path,
         branch: &str,
         base: &Commit,
-        line: &crate::CommandLine,
+        line: &CommandLine,
     ) -> Result<(), Error> {
         let made = line.args.iter().any(|arg| arg == "-b")
             && self.tip(repository, branch)?.as_ref() == Some(base);
@@ -112,73 +130,29 @@ impl Git {
         self.read(again.arg("--").arg(path).arg(branch)).map(drop)
     }
 
-    fn is_complete(
-        &self,
-        repository: &Repository,
-        path: &Path,
-        branch: &str,
-    ) -> Result<bool, Error> {
-        let tree = self.worktrees(repository)?.into_iter().find(|tree| tree.path == path);
-        Ok(tree.is_some_and(|tree| {
-            !tree.missing && tree.locked.is_none() && tree.branch.as_deref() == Some(branch)
-        }))
-    }
-
     /// A work tree that is registered at the wanted path: ready, or to be finished.
     fn adopt(
         &self,
         repository: &Repository,
         tree: &Worktree,
         branch: &str,
-        allowed: &ExecutableConfig,
     ) -> Result<AddedWorktree, Error> {
         if tree.branch.as_deref() != Some(branch) {
             return Err(Error::PathTaken { path: tree.path.clone() });
         }
         let git_dir = self.worktree_git_dir(repository, &tree.path)?;
-        let mut neutralised = Neutralised::default();
-        if tree.locked.as_deref() == Some(INITIALIZING) {
-            let inside = repository.in_worktree(&tree.path, &git_dir);
-            // Of the git that was killed while it made this tree.
+        let is_empty = tree.locked.as_deref() == Some(INITIALIZING);
+        if is_empty {
+            // Of a git that was killed while it checked the files out.
             std::fs::remove_file(git_dir.join("index.lock")).ok();
-            let (line, said) = self.guarded(&inside, allowed, Hooks::Off)?;
-            self.read(line.args(["reset", "--hard", "--quiet", "--no-recurse-submodules"]))?;
-            let unlock = self.line_in(repository).args(["worktree", "unlock", "--"]);
-            self.read(unlock.arg(&tree.path))?;
-            neutralised = said;
         }
-        Ok(AddedWorktree { git_dir, existed: true, neutralised, hook_failure: None })
-    }
-
-    /// Makes a work tree with a new branch at `base` and no files in it, for files that come from a
-    /// checkpoint: its index is that of `base`. No filter and no hook runs. Neither the path nor the
-    /// branch may be there. Gives its git dir.
-    pub fn add_worktree_without_files(
-        &self,
-        repository: &Repository,
-        path: &Path,
-        branch: &str,
-        base: &Commit,
-    ) -> Result<PathBuf, Error> {
-        crate::branch::check_branch_name(branch)?;
-        refuse_files(path)?;
-        if let Some(tip) = self.tip(repository, branch)? {
-            return Err(Error::BranchTaken { branch: branch.into(), tip });
-        }
-        let line = self.line_in(repository).args(["worktree", "add", "--quiet", "--no-checkout"]);
-        let line = line.args(["--no-track", "-b", branch]).arg("--").arg(path).arg(base);
-        self.with_lock_retries(|| self.read(line.clone()))?;
-        let git_dir = self.worktree_git_dir(repository, path)?;
-        let inside = repository.in_worktree(path, &git_dir);
-        self.read(self.line_in(&inside).arg("read-tree").arg(base))?;
-        Ok(git_dir)
+        Ok(AddedWorktree { git_dir, existed: true, is_empty })
     }
 
     /// Removes the registration of a folder that is gone.
     fn forget_missing(&self, repository: &Repository, tree: &Worktree) -> Result<(), Error> {
         if tree.locked.as_deref() == Some(INITIALIZING) {
-            let unlock = self.line_in(repository).args(["worktree", "unlock", "--"]);
-            self.read(unlock.arg(&tree.path))?;
+            self.finish_worktree(repository, &tree.path)?;
         }
         let line = self.line_in(repository).args(["worktree", "remove", "--"]).arg(&tree.path);
         self.with_lock_retries(|| self.read(line.clone())).map(drop)
@@ -251,8 +225,7 @@ impl Git {
         let git_dir = self.worktree_git_dir(repository, path)?;
         registration::check_git_file(path, &git_dir)?;
         let inside = repository.in_worktree(path, &git_dir);
-        let nothing = ExecutableConfig::default();
-        let (guarded, _) = self.guarded(&inside, &nothing, Hooks::Off)?;
+        let guarded = self.without_programs(&inside)?;
         let mut line = self.line_in(repository);
         line.env = guarded.env;
         let line = line
@@ -263,6 +236,11 @@ impl Git {
             .arg(path);
         self.with_lock_retries(|| self.read(line.clone())).map(drop)
     }
+}
+
+/// A checkout of everything that the head has.
+pub(crate) fn reset_files(line: CommandLine) -> CommandLine {
+    line.args(["reset", "--hard", "--quiet", "--no-recurse-submodules"])
 }
 
 /// An empty folder is taken, as git does; anything else that exists is not ours.
@@ -280,7 +258,7 @@ fn refuse_files(path: &Path) -> Result<(), Error> {
     }
 }
 
-fn trimmed(bytes: &[u8]) -> PathBuf {
+pub(crate) fn trimmed(bytes: &[u8]) -> PathBuf {
     let end = bytes.iter().rposition(|byte| !byte.is_ascii_whitespace()).map_or(0, |last| last + 1);
     std::ffi::OsStr::from_bytes(&bytes[..end]).into()
 }

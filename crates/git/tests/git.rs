@@ -7,6 +7,8 @@
 mod attacks;
 #[path = "git/fixture.rs"]
 mod fixture;
+#[path = "git/in_use.rs"]
+mod in_use;
 #[path = "git/kinds.rs"]
 mod kinds;
 #[path = "git/landings.rs"]

@@ -443,6 +443,10 @@ pub enum SessionEvent {
         tree: TreeId,
         /// The tip of its branch.
         tip: String,
+        /// What went with it that is in no checkpoint, such as what was built, and where else
+        /// something of it is kept.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
         /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },

@@ -131,7 +131,10 @@ impl Orchestrator {
             let open = matches!(entry.status, WorkflowStatus::Running | WorkflowStatus::Blocked);
             let claims = orchestrator.shared.once.claims();
             let unseen = entry.status.is_final() && claims.looked(&entry.id).is_some();
-            if open || entry.kept || !entry.fresh || unseen {
+            // A run that is over may be bringing a checkpoint back.
+            let has_work =
+                entry.status.is_final() && orchestrator.shared.manager.is_live(&entry.id);
+            if open || entry.kept || !entry.fresh || unseen || has_work {
                 // One session that cannot be read keeps no other from going on.
                 let attended = orchestrator.attend(&entry.id, None).await;
                 if let Err(error) = &attended {

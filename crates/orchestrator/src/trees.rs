@@ -373,6 +373,8 @@ pub struct PrunedTree {
     pub path: PathBuf,
     /// Why it stays; nothing if it went.
     pub kept: Option<String>,
+    /// What went with it that is in no checkpoint, and where else something of it is kept.
+    pub notes: Vec<String>,
 }
 
 /// What a person says about what a task did.

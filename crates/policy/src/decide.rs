@@ -240,7 +240,15 @@ impl PolicyRule {
                     PartKind::Special(_) => &None,
                 };
                 yes(pattern.as_ref().is_some_and(|pattern| {
-                    (pattern.exact || !allows || !part.only_exactly) && pattern.matches(&part.text)
+                    let plain = part.plain.as_deref();
+                    match part.kind {
+                        _ if !allows => {
+                            pattern.matches(&part.text) || plain.is_some_and(|p| pattern.matches(p))
+                        }
+                        _ if part.only_exactly => pattern.exact && pattern.matches(&part.text),
+                        PartKind::Redirect => pattern.matches(plain.unwrap_or(&part.text)),
+                        _ => pattern.matches(&part.text),
+                    }
                 }))
             }
         }

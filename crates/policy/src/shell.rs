@@ -4,12 +4,16 @@
 //! What this cannot take apart with certainty is a part that no pattern can allow; only a rule that
 //! spells out the whole command can. So a mistake of the parser asks a person and allows nothing.
 
+mod dialects;
+mod literal;
+mod redirect;
 mod walk;
 
 use std::fmt;
 
 use brush_parser::{Parser, ParserOptions, SourceInfo};
 
+use dialects::Difference;
 use walk::CommandWalk;
 
 /// The longest command that is taken apart, in bytes.
@@ -52,6 +56,9 @@ pub enum PartKind {
 pub struct CommandPart {
     /// The words as they were written, with one space between them.
     pub text: String,
+    /// What the shell makes of it, where that is another text: without quotes, and a path without
+    /// detours. What is forbidden is looked for in both.
+    pub plain: Option<String>,
     pub kind: PartKind,
     /// A pattern must not allow it, only a rule that spells it out: the text runs another command
     /// or names a file that cannot be told from the text alone.
@@ -79,6 +86,12 @@ pub fn parts(command: &str) -> Result<Vec<CommandPart>, UnreadCommand> {
     // Whatever the parser dropped would run unseen.
     if !walk.compound && letters(command) != walk.letters {
         return Err(UnreadCommand("a part of it was lost while it was taken apart"));
+    }
+    let is_special = |part: &CommandPart| matches!(part.kind, PartKind::Special(_));
+    if !walk.parts.iter().any(is_special)
+        && let Some(Difference { text, why }) = dialects::difference(command)
+    {
+        walk.special(text, why);
     }
     Ok(walk.parts)
 }
@@ -134,7 +147,7 @@ fn readable(command: &str) -> Result<(), UnreadCommand> {
             || (c.is_whitespace() && !matches!(c, ' ' | '\n'))
             || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
                 | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-                | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}')
+                | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffd}' | '\u{e0000}'..='\u{e01ef}')
     };
     if command.chars().any(invisible) {
         return Err(UnreadCommand("it has characters in it that are not to be seen"));

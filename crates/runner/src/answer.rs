@@ -14,7 +14,7 @@ use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 use crate::delivery::answers;
 pub(crate) use selection::{EntrySelection, SelectionStep};
 use sequence::KeyStep;
-pub(crate) use sequence::{KeySequence, QuestionSight};
+pub(crate) use sequence::{KeySequence, QuestionSight, bare_words};
 pub(crate) use stray::StrayKeys;
 
 /// How long a key may take to change the screen before the next one is pressed. A key that
@@ -140,6 +140,13 @@ pub enum AnswerError {
         "process {0} of the agent is stopped and reads nothing (`kill -CONT {0}` continues it); nothing was pressed"
     )]
     Stopped(i32),
+    /// None of the programs in the terminal reads what is typed there, and the next that does would
+    /// take the answer for its own. Nothing was typed.
+    #[error(
+        "no program in the agent's terminal reads what is typed, so nothing was typed; it may have \
+         given the question up"
+    )]
+    Unattended,
     /// The agent has not read the keys, and they were thrown away.
     #[error(
         "the agent does not read its keys, it may be stopped; those of the answer were taken back"
@@ -193,6 +200,7 @@ impl AnswerError {
             Self::Stale
             | Self::Unknown(_)
             | Self::Stopped(_)
+            | Self::Unattended
             | Self::NotRead
             | Self::NotSubmitted
             | Self::Draft(_)
@@ -260,6 +268,15 @@ pub(crate) struct HeldAnswer<R> {
     pub(crate) due: Duration,
     /// Until when it waits for its question to be what the screen shows.
     pub(crate) patience: Option<Duration>,
+    /// The screen has not been looked at for long enough to know what it asks. It waits for that too.
+    pub(crate) is_early: bool,
+}
+
+impl<R> HeldAnswer<R> {
+    /// Whether what is asked decides what becomes of it.
+    fn is_known(&self, asked: Option<&ContentDigest>) -> bool {
+        if self.is_early { asked.is_some() } else { asked != Some(&self.answer.digest) }
+    }
 }
 
 /// What an agent asks while an answer is on its way.
@@ -352,12 +369,17 @@ impl<R> PendingAnswer<R> {
         }
     }
 
+    /// Gives the selection of an entry up, where nobody reads its keys.
+    pub(crate) fn give_up_selection(&mut self) -> Vec<AnswerEffect<R>> {
+        let Self::Selecting(selection, _) = self else { return Vec::new() };
+        let error = selection.not_selected();
+        self.abandon().map(|reply| AnswerEffect::Ended(reply, Err(error))).into_iter().collect()
+    }
+
     /// Takes a held answer out when it is due, or when its question is gone and it is to be refused.
     pub(crate) fn release(&mut self, asked: Option<&ContentDigest>, now: Duration) -> Release<R> {
         match std::mem::replace(self, Self::None) {
-            Self::Held(held) if held.due <= now || asked != Some(&held.answer.digest) => {
-                Release::Give(held)
-            }
+            Self::Held(held) if held.due <= now || held.is_known(asked) => Release::Give(held),
             Self::Held(held) => {
                 let due = held.due;
                 *self = Self::Held(held);

@@ -9,6 +9,7 @@ use coven_adapters::channel::{
     ChannelQuestion, QuestionAnswer,
 };
 use coven_adapters::launch::ChannelLaunch;
+use coven_adapters::visible::visible;
 use coven_folder::{Durability, OpenFolder, read_plain_file};
 use coven_model::{AwaitingKind, InterventionChoice, JobOutcome, MenuEntry, TokenUsage};
 use coven_runtime::domain::ExitStatus;
@@ -38,6 +39,15 @@ const MAX_INPUT_LINES: usize = 200;
 /// How many bytes of a question a person is shown. It is recorded, and printed by every list of
 /// questions.
 const MAX_QUESTION_BYTES: usize = 128 << 10;
+
+/// How many bytes of what is asked beside a command are kept of each.
+const MAX_EXTRA_BYTES: usize = 4096;
+
+/// How much is kept of what is asked beside a command.
+const MAX_EXTRAS: usize = 64;
+
+/// What is asked beside what is shown.
+const NOT_SHOWN: &str = "more than is shown";
 
 /// The protocol of a process, and what it is told without anybody deciding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -191,13 +201,24 @@ pub(crate) fn asked(
     let mut action = question.action();
     action.tool = Some(tool(question));
     action.entries = entries(question);
+    action.entries.iter_mut().for_each(|entry| entry.label = visible(&entry.label));
     // A command with a secret in it is kept nowhere, and without it it is another command: no rule is
     // held against either.
-    action.command.take_if(|command| redactor.clean(command) != *command);
+    // One that is longer than what is shown is not carried along either.
+    action.command.take_if(|command| {
+        command.len() > MAX_QUESTION_BYTES || redactor.clean(command) != *command
+    });
     let extras = question.extras(folder);
     let (lines, is_whole) = lines(question, &extras);
-    action.extras = extras.iter().map(|extra| redactor.clean(extra)).collect();
-    action.truncated |= !is_whole;
+    let told = |extra: &String| shortened_extra(&visible(&redactor.clean(extra)));
+    action.extras = extras.iter().map(told).collect();
+    // There is no screen on which the rest could be looked at, and the answer is bound to all of
+    // it: a person may approve what no rule does.
+    let is_whole = is_whole && action.extras.len() <= MAX_EXTRAS;
+    action.extras.truncate(MAX_EXTRAS);
+    if !is_whole {
+        action.extras.push(NOT_SHOWN.to_owned());
+    }
     ScreenQuestion {
         kind: question.kind,
         rule: question.message.clone(),
@@ -205,10 +226,19 @@ pub(crate) fn asked(
         help: help(question),
         repeated: false,
         title: None,
-        excerpt: lines.iter().map(|line| redactor.clean(line)).collect(),
+        // A secret is looked for in what was asked, and then nothing of it may be hidden.
+        excerpt: lines.iter().map(|line| visible(&redactor.clean(line))).collect(),
         action,
         digest: question.digest(),
     }
+}
+
+/// A request may have megabytes beside its command.
+fn shortened_extra(extra: &str) -> String {
+    let end = (0..=MAX_EXTRA_BYTES.min(extra.len())).rev().find(|end| extra.is_char_boundary(*end));
+    let kept = &extra[..end.unwrap_or(0)];
+    let omitted = extra.len() - kept.len();
+    if omitted == 0 { kept.to_owned() } else { format!("{kept} … ({omitted} more bytes)") }
 }
 
 /// The tool by the name that rules know it by, whichever agent asks.
@@ -225,6 +255,10 @@ fn tool(question: &ChannelQuestion) -> String {
     }
 }
 
+fn with(extras: &[String]) -> impl Iterator<Item = String> {
+    extras.iter().map(|extra| format!("  with {}", shortened_extra(extra)))
+}
+
 /// What a person reads: what is asked, the command or what else the tool is given, the questions.
 /// And whether that is all of it.
 fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
@@ -233,8 +267,9 @@ fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
     let mut lines = Vec::new();
     if let Some(command) = &question.command {
         lines.push(about);
-        lines.extend(extras.iter().map(|extra| format!("  with {extra}")));
-        lines.extend(command.lines().map(|line| format!("  $ {line}")));
+        lines.extend(with(extras));
+        // A carriage return before a line feed is a part of the command too.
+        lines.extend(command.split_terminator('\n').map(|line| format!("  $ {line}")));
     } else if question.questions.is_empty() {
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
         lines.extend(input.lines().take(MAX_INPUT_LINES).map(|line| format!("  {line}")));
@@ -243,10 +278,14 @@ fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
             is_whole = false;
             lines.push(format!("  … ({more} more lines)"));
         }
+        lines.extend(with(extras));
         // Where only one line is shown, that is the last.
         lines.push(about);
     } else if question.questions[0].text != question.text {
         lines.push(about);
+    }
+    if question.command.is_none() && !question.questions.is_empty() {
+        lines.extend(with(extras));
     }
     for asked in &question.questions {
         lines.push(asked.text.clone());
@@ -370,7 +409,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use coven_adapters::channel::{AskedQuestion, RequestId};
+    use coven_adapters::channel::{AskedQuestion, KnownDigest, RequestId};
 
     fn asks(input: serde_json::Value, command: Option<&str>) -> ChannelQuestion {
         ChannelQuestion {
@@ -385,6 +424,9 @@ mod tests {
             call: None,
             options: Vec::new(),
             questions: Vec::new(),
+            doubts: Vec::new(),
+            place: 0,
+            known_digest: KnownDigest::default(),
         }
     }
 
@@ -394,6 +436,26 @@ mod tests {
         let (shown, is_whole) = lines(&asked, &asked.extras(Some("/work")));
         assert_eq!(shown, ["Bash: Build it", "  with cwd: /etc", "  $ make"]);
         assert!(is_whole);
+    }
+
+    /// What a terminal would swallow is a part of what is approved.
+    #[test]
+    fn what_a_person_approves_has_a_sign_for_everything_that_would_not_show() {
+        let command = "echo hi \u{1b}]0;touch HIDDEN;\u{7} # end\r\nls \u{1b}Pq;touch A\u{1b}\\";
+        let mut question = asks(json!({"command": command}), Some(command));
+        question.doubts = vec!["path: \u{1b}_/etc\u{1b}\\".to_owned()];
+        let shown = asked(&question, None, &Redactor::default());
+        let lines = [
+            "Bash: Build it",
+            "  with path: ␛_/etc␛\\",
+            "  $ echo hi ␛]0;touch HIDDEN;␇ # end␍",
+            "  $ ls ␛Pq;touch A␛\\",
+        ];
+        assert_eq!(shown.excerpt, lines);
+        assert_eq!(shown.action.command.as_deref(), Some(command), "rules read what would run");
+        let edit = asks(json!({"path": "a\u{9d}b", "text": "x\u{1b}]0;evil\nrm -rf /\u{7}"}), None);
+        let shown = asked(&edit, None, &Redactor::default()).excerpt.join("\n");
+        assert!(shown.contains("evil\\nrm -rf /") && !shown.contains('\u{9d}'), "{shown}");
     }
 
     #[test]
@@ -410,6 +472,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_too_long_to_be_shown_is_for_a_person_who_may_approve_it() {
+        let command = "echo é\n".repeat(30_000);
+        for (question, tool) in [
+            (asks(json!({"command": command}), Some(&command)), "shell"),
+            (asks(json!({"content": "x".repeat(1 << 20)}), None), "Bash"),
+        ] {
+            let asked = asked(&question, Some("/work"), &Redactor::default());
+            assert!(!asked.action.truncated, "there is no screen that shows more");
+            assert_eq!(asked.action.extras, [NOT_SHOWN], "no rule may allow it");
+            assert_eq!(asked.action.command, None);
+            assert_eq!(asked.action.tool.as_deref(), Some(tool));
+        }
+        let mut beside = asks(json!({"command": "make", "stdin": "x".repeat(1 << 20)}), None);
+        beside.command = Some("make".to_owned());
+        let asked = asked(&beside, Some("/work"), &Redactor::default());
+        assert!(asked.action.extras[0].len() < 2 * MAX_EXTRA_BYTES);
+    }
+
+    #[test]
+    fn what_speaks_against_a_request_is_shown_whatever_it_asks() {
+        let mut other = asks(json!({"path": "/a"}), None);
+        other.doubts = vec!["sessionId: Other".to_owned()];
+        let asked = asked(&other, Some("/work"), &Redactor::default());
+        assert!(asked.excerpt.contains(&"  with sessionId: Other".to_owned()), "{asked:?}");
+        assert_eq!(asked.action.extras, ["sessionId: Other"]);
+    }
+
+    #[test]
     fn the_choices_of_a_question_have_their_numbers_and_what_they_mean() {
         let mut asked = asks(json!({}), None);
         asked.kind = AwaitingKind::Question;
@@ -422,6 +512,7 @@ mod tests {
             descriptions: vec!["warm".to_owned(), String::new()],
             multiple: true,
             secret: false,
+            closed: false,
         }];
         let (shown, _) = lines(&asked, &[]);
         assert_eq!(shown, ["Which colour?", "  1. Red: warm", "  2. Blue"]);

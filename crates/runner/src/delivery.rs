@@ -7,6 +7,7 @@
 
 mod draft;
 mod message;
+mod question;
 mod queue;
 mod record;
 
@@ -16,12 +17,15 @@ use coven_model::{AgentState, ContentDigest};
 use coven_terminal::snapshot::is_frame;
 
 use crate::actor::READER_LOOK_TIME;
-use crate::answer::{QUESTION_HIDDEN_TIME, STOPPED_LOOK_TIME, STOPPED_PATIENCE};
+use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 
 pub(crate) use draft::draft;
 pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
-pub(crate) use queue::{AgentPrompt, DeliveryEffect, DeliveryQueue, InputReader, StateStability};
+pub(crate) use question::counts_down;
+pub(crate) use queue::{
+    AgentPrompt, DeliveryEffect, DeliveryQueue, InputReader, OutputSinceTyped, StateStability,
+};
 pub use record::{DeliveryProgress, InputName, TypedInputs};
 pub(crate) use record::{answers, is_answer_key, is_submit, is_typing};
 
@@ -60,9 +64,6 @@ const ECHO_SETTLE_TIME: Duration = Duration::from_millis(200);
 /// How long a program that has just started must show its prompt before the first message is
 /// typed: some show it for a quarter of a second before their first dialog takes its place.
 const PROMPT_SETTLE_TIME: Duration = Duration::from_secs(1);
-
-/// How long what was typed before a question may take to be on the screen again after it.
-const REAPPEAR_TIME: Duration = Duration::from_secs(1);
 
 /// How long a message that the program put back into its prompt may take to be deleted there.
 const CLEAR_TIMEOUT: Duration = Duration::from_secs(5);
@@ -136,6 +137,14 @@ struct PromptView<'a> {
     line: Option<&'a str>,
     /// The row in which the line of the cursor begins, counted from the first that was ever shown.
     row: u64,
+    /// What stands before the cursor in its row, as it is.
+    before_cursor: &'a str,
+    /// Whether the screen says something else than the state, which has not lasted long enough.
+    stability: StateStability,
+    /// What is asked at this moment where nothing but a line asks it, in words that stay.
+    asked_words: Option<&'a [String]>,
+    /// What the program has printed since something was last typed.
+    printed: OutputSinceTyped,
     work: WorkSigns,
     /// Whether it has worked since the last look.
     worked: bool,
@@ -200,6 +209,8 @@ struct Delivery {
     typed_as_line: bool,
     /// The line that an answer was typed into as it was before that, and its row.
     asked_in: Option<(u64, String)>,
+    /// What was asked then, in words.
+    asked_words: Option<Vec<String>>,
     /// Since when that line is another one.
     gone_since: Option<Duration>,
 }
@@ -236,6 +247,7 @@ impl Delivery {
             submission: Submission::Due(now),
             typed_as_line: false,
             asked_in: None,
+            asked_words: None,
             gone_since: None,
         }
     }
@@ -284,10 +296,9 @@ impl Delivery {
         if view.state == AgentState::Exited {
             // A message such as /quit ends the program, and that is what it was for.
             let ended = self.is_submitted() && self.message.proof != DeliveryProof::Turn;
-            return if ended {
-                DeliveryStep::Done
-            } else {
-                DeliveryStep::Failed(DeliveryError::Ended)
+            return match self.at_end(view.written) {
+                Err(error) if !ended => DeliveryStep::Failed(error),
+                _ => DeliveryStep::Done,
             };
         }
         if view.worked && self.is_submitted() {
@@ -389,12 +400,15 @@ impl Delivery {
                 view.input_text().clone_into(&mut self.prompt_before);
                 let asked_in = view.line.filter(|_| self.answers);
                 self.asked_in = asked_in.map(|line| (view.row, line.to_owned()));
+                self.asked_words = view.asked_words.map(<[String]>::to_vec);
                 self.typed_as_line = view.collects_lines;
                 self.reach(DeliveryStage::Typed, now);
                 DeliveryStep::Type
             }
             // Whoever sends it anyway has seen what nobody knows.
             AgentState::Unknown if self.message.proof == DeliveryProof::None => {
+                self.before = self.count(view.screen);
+                self.typed_as_line = view.collects_lines;
                 self.reach(DeliveryStage::Typed, now);
                 DeliveryStep::Type
             }
@@ -446,105 +460,15 @@ impl Delivery {
         self.wait_for(DeliveryStage::Echoed, ECHO_TIMEOUT, now)
     }
 
-    /// What follows where the question that an answer was typed for has gone: the keys that submit it
-    /// would answer the next one.
-    fn question_gone(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
-        if self.is_asked_in(view) {
-            self.gone_since = None;
-            return None;
-        }
-        let due = *self.gone_since.get_or_insert(now) + QUESTION_HIDDEN_TIME;
-        if now < due {
-            return Some(DeliveryStep::Wait(due));
-        }
-        Some(if self.typed_as_line {
-            DeliveryStep::Failed(DeliveryError::QuestionChanged)
-        } else if self.message.text.chars().nth(1).is_none() {
-            // The program reads single keys, and has read this one.
-            DeliveryStep::Done
-        } else {
-            DeliveryStep::Failed(DeliveryError::MovedOn)
-        })
-    }
-
-    /// Whether the line that an answer was typed into is the same, as far as there is one.
-    fn is_asked_in(&self, view: &PromptView<'_>) -> bool {
-        let (Some((row, before)), Some(line)) = (&self.asked_in, view.line) else { return true };
-        let is_there = *row == view.row;
-        let needle = &*self.needle;
-        if let Some(behind) = line.strip_prefix(&**before)
-            && (is_there || behind.contains(needle))
-        {
-            // A program that reads keys and has painted it anew asks it once more.
-            let is_anew = behind.is_empty() && self.stage == DeliveryStage::Echoed;
-            return self.typed_as_line || !is_anew;
-        }
-        // An editor takes what stands in an empty prompt away.
-        let is_edited =
-            !self.typed_as_line && line.matches(needle).count() > before.matches(needle).count();
-        // A program that counts down paints over the line and goes on asking the same.
-        let bare = line.strip_suffix(needle).unwrap_or(line);
-        is_there && (is_edited || counts_down(before, line) || counts_down(before, bare))
-    }
-
     /// Whether it is on the screen; what is sent anyway need not be.
     fn is_shown(&self, view: &PromptView<'_>) -> bool {
+        self.message.proof == DeliveryProof::None || self.stands(view)
+    }
+
+    /// Whether it stands anywhere on the screen.
+    fn stands(&self, view: &PromptView<'_>) -> bool {
         let (needles, placeholders) = self.count(view.screen);
-        let blind = self.message.proof == DeliveryProof::None;
-        blind || needles > self.before.0 || placeholders > self.before.1
-    }
-
-    /// Where the agent asks something before what was typed is submitted, the keys would be an answer
-    /// to that. The message waits for the end of the question; if it is not on the screen then, the
-    /// question has swallowed it, and it is typed again.
-    fn behind_question(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
-        if self.answers {
-            return None;
-        }
-        if view.state == AgentState::Awaiting {
-            if !self.message.waits {
-                return Some(DeliveryStep::Failed(DeliveryError::Awaiting));
-            }
-            (self.since, self.submission) = (now, Submission::BehindQuestion);
-            return Some(DeliveryStep::Wait(now + READY_TIMEOUT));
-        }
-        if self.submission != Submission::BehindQuestion {
-            return None;
-        }
-        let due = self.since + REAPPEAR_TIME;
-        if !self.is_shown(view) && now < due {
-            return Some(DeliveryStep::Wait(due));
-        }
-        self.submission = Submission::Due(now);
-        if self.is_shown(view) {
-            return None;
-        }
-        self.message.typed = false;
-        self.reach(DeliveryStage::Accepted, now);
-        Some(self.accepted(view, now))
-    }
-
-    /// A question may have swallowed what a process typed that died then. It was never submitted, so
-    /// it is typed again once the agent shows a prompt without it.
-    fn swallowed_before(&mut self, view: &PromptView<'_>, now: Duration) -> Option<DeliveryStep> {
-        if !self.message.typed || self.answers || self.is_shown(view) {
-            return None;
-        }
-        match view.state {
-            AgentState::Working => {
-                self.since = now;
-                Some(DeliveryStep::Wait(now + READY_TIMEOUT))
-            }
-            AgentState::Idle | AgentState::Error if now < self.since + REAPPEAR_TIME => {
-                Some(DeliveryStep::Wait(self.since + REAPPEAR_TIME))
-            }
-            AgentState::Idle | AgentState::Error => {
-                self.message.typed = false;
-                self.reach(DeliveryStage::Accepted, now);
-                Some(self.accepted(view, now))
-            }
-            _ => None,
-        }
+        needles > self.before.0 || placeholders > self.before.1
     }
 
     /// It stands in the prompt, and is submitted once it has for a while.
@@ -569,9 +493,19 @@ impl Delivery {
         if now < due {
             return DeliveryStep::Wait(due);
         }
+        if let Some(step) = self.taken_unseen(view, now) {
+            return step;
+        }
         // What is submitted while it does something else is read by what it asks next.
-        if self.answers && view.reader == InputReader::Busy {
-            return DeliveryStep::Wait(now + READER_LOOK_TIME);
+        if self.answers {
+            match view.reader {
+                InputReader::MayRead => {}
+                InputReader::Busy => return DeliveryStep::Wait(now + READER_LOOK_TIME),
+                InputReader::Nobody if self.typed_as_line => {
+                    return DeliveryStep::Failed(DeliveryError::NotRead);
+                }
+                InputReader::Nobody => return DeliveryStep::Failed(DeliveryError::MovedOn),
+            }
         }
         self.submission = Submission::Pressed;
         self.since = now;
@@ -620,7 +554,8 @@ impl Delivery {
         // done with it before anybody saw it work. Where nothing but the prompt can be seen, it
         // works while there is none.
         let works = view.state == AgentState::Unknown && view.work == WorkSigns::PromptOnly;
-        if view.line.is_some() && (view.state == AgentState::Idle || works) {
+        let rests = view.state == AgentState::Idle && view.stability == StateStability::Settled;
+        if view.line.is_some() && (rests || works) {
             let due = self.since + LINE_TURN_TIME;
             if now < due {
                 return DeliveryStep::Wait(due);
@@ -665,18 +600,6 @@ impl Delivery {
     fn reached(&self, missing: DeliveryStage) -> DeliveryStage {
         if missing == DeliveryStage::Typed { DeliveryStage::Accepted } else { self.stage }
     }
-}
-
-/// Whether two lines have the same words, and every number that is not the same has become smaller.
-pub(crate) fn counts_down(before: &str, now: &str) -> bool {
-    let words = |line: &str| line.split(|char: char| char.is_ascii_digit()).collect::<String>();
-    let numbers = |line: &str| -> Vec<u64> {
-        let digits = line.split(|char: char| !char.is_ascii_digit());
-        digits.filter_map(|digits| digits.parse().ok()).collect()
-    };
-    let (old, new) = (numbers(before), numbers(now));
-    let is_less = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| new <= old);
-    words(before) == words(now) && is_less
 }
 
 /// The end of a message, as it is looked for on the screen.

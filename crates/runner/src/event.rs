@@ -74,6 +74,8 @@ pub enum ShownState {
     },
     /// It is ready for a message because it was interrupted.
     Interrupted,
+    /// It shows this, has been quiet for some time, and nobody knows what it is.
+    Unexplained(Vec<String>),
     /// It does something else.
     Other,
 }

@@ -164,6 +164,8 @@ pub enum ReaderActivity {
         /// How often they were given the processor. It stays the same as long as none of them runs,
         /// and a program that only looks now and then whether something was typed runs for that.
         runs: u64,
+        /// Whether one of them works at this moment, and does not sleep.
+        works: bool,
     },
 }
 

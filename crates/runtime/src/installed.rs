@@ -1,6 +1,6 @@
 //! Programs that are installed: where they are, and what they print about themselves.
 //!
-//! A program is asked once and remembered by its path, inode and times: CLIs update themselves
+//! A program is asked once and remembered by its name, path, inode and times: CLIs update themselves
 //! while we run, and to ask one costs seconds, because some start a whole runtime for it.
 
 use std::collections::{BTreeMap, HashMap};
@@ -43,6 +43,8 @@ pub enum AskError {
 /// A program as it is on the disk now, and what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Question {
+    /// As it is started: one file may be several programs, which know by their names which is meant.
+    program: PathBuf,
     /// Without links, because an update of many programs is another link.
     path: PathBuf,
     device: u64,
@@ -58,6 +60,7 @@ impl Question {
         let path = fs::canonicalize(program)?;
         let about = fs::metadata(&path)?;
         Ok(Self {
+            program: program.to_owned(),
             path,
             device: about.dev(),
             inode: about.ino(),
@@ -118,7 +121,7 @@ pub fn printed_by(
     let printed = ask(program, args, env, timeout)?;
     let mut known = PRINTED.lock();
     // What the program was before is of no use any more.
-    known.retain(|other, _| other.path != question.path || other.args != question.args);
+    known.retain(|other, _| other.program != question.program || other.args != question.args);
     if known.len() >= MAX_REMEMBERED {
         known.clear();
     }
@@ -219,7 +222,22 @@ mod tests {
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(printed_by(&link, &[], None, PATIENT).unwrap(), "1.1.0\n");
-        assert_eq!(asked(folder.path()), 2, "a link to it is the same program");
+        assert_eq!(asked(folder.path()), 3, "under another name it may be another program");
+        assert_eq!(printed_by(&link, &[], None, PATIENT).unwrap(), "1.1.0\n");
+        assert_eq!(asked(folder.path()), 3);
+    }
+
+    /// Version managers have one file for many programs.
+    #[test]
+    fn links_to_one_file_are_programs_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let shim = folder.path().join("shim");
+        write(&shim, "echo \"$(basename \"$0\") 1.0\"");
+        for name in ["one", "other", "one"] {
+            let link = folder.path().join(name);
+            std::os::unix::fs::symlink(&shim, &link).ok();
+            assert_eq!(printed_by(&link, &[], None, PATIENT).unwrap(), format!("{name} 1.0\n"));
+        }
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(crate) struct ThreadActivity {
     pub(crate) waits_elsewhere: bool,
     /// How often it was given the processor.
     pub(crate) runs: u64,
+    /// It has the processor or a disk to work with, or waits for either.
+    pub(crate) works: bool,
 }
 
 /// What is at the other end of a unix socket.

@@ -202,7 +202,10 @@ pub(crate) fn reader_activity(leader: i32) -> Option<ReaderActivity> {
     if !threads.iter().all(|thread| thread.waits_elsewhere) {
         return Some(ReaderActivity::MayRead);
     }
-    Some(ReaderActivity::Busy { runs: threads.iter().map(|thread| thread.runs).sum() })
+    Some(ReaderActivity::Busy {
+        runs: threads.iter().map(|thread| thread.runs).sum(),
+        works: threads.iter().any(|thread| thread.works),
+    })
 }
 
 /// What of a job still runs, seen from a process that is not the parent of what the job abandoned:

@@ -253,6 +253,12 @@ fn words(verdict: &AgentVerdict) -> String {
         Source::Channel if is_report_rule(rule) => {
             format!("the program reported it by itself (`{rule}`)")
         }
+        Source::Channel if rule.is_empty() => {
+            "it has said nothing in its own protocol so far".to_owned()
+        }
+        Source::Channel if region.is_empty() => {
+            format!("the program says so in its own protocol (`{rule}`)")
+        }
         Source::Channel => format!("the program says so in its own protocol (`{rule}` {region})"),
         Source::Signal => format!("the program says so itself by the signal `{rule}`"),
         Source::Title => format!("the rule `{rule}` matched the window title"),

@@ -294,5 +294,6 @@ fn pruned_tree(tree: engine::PrunedTree) -> PrunedTree {
         tree: tree_name(&tree.tree),
         path: tree.path.display().to_string(),
         why: tree.kept.as_deref().map(printable),
+        notes: tree.notes.iter().map(|note| printable(note)).collect(),
     }
 }

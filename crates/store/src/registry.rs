@@ -230,6 +230,11 @@ impl Registry {
         }
     }
 
+    /// Whether there may still be something to do for a session.
+    pub fn is_live(&self, id: &SessionId) -> bool {
+        self.known.sessions.get(id).is_some_and(|session| session.live)
+    }
+
     /// Forgets a session that was removed.
     pub fn remove(&mut self, id: &SessionId) -> Result<(), RegisterError> {
         if !self.is_registered(id) {

@@ -111,7 +111,8 @@ fn agents(step: &PlanStep) -> Vec<(&AgentSpec, String)> {
             vec![(agent, String::new())]
         }
         StepAction::AgentLoop { agent, arbiter, .. } => {
-            vec![(agent, String::new()), (arbiter, "arbiter.".to_owned())]
+            let arbiter = arbiter.iter().map(|arbiter| (arbiter, "arbiter.".to_owned()));
+            std::iter::once((agent, String::new())).chain(arbiter).collect()
         }
         StepAction::Stage { tasks } => {
             tasks.iter().map(|task| (&task.agent, format!("tasks.{}.", task.id))).collect()

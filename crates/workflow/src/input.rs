@@ -184,6 +184,8 @@ pub enum TreeReport {
     Removed {
         tree: TreeId,
         tip: String,
+        /// What went with it that is in no checkpoint, and where else something is kept.
+        notes: Vec<String>,
     },
 }
 

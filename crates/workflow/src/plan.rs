@@ -10,6 +10,7 @@ mod isolation;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use coven_model::event::TaskRole;
 use coven_model::time::millis;
 use coven_model::{
     AgentMode, ConfineMode, ExitCodes, PermissionLevel, SandboxMode, TaskId, TerminalSize,
@@ -250,13 +251,17 @@ pub enum StepAction {
     Agent {
         agent: AgentSpec,
     },
-    /// An agent and an arbiter in turns.
+    /// An agent in rounds, each judged by an arbiter, a command, or both.
     AgentLoop {
         /// The agent that works.
         agent: AgentSpec,
         /// The agent that judges. Its permissions and sandbox are made read-only at the start,
-        /// whatever stands here.
-        arbiter: AgentSpec,
+        /// whatever stands here. There is one, or `until`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arbiter: Option<AgentSpec>,
+        /// The command that ends the loop by exit code 0. An arbiter is asked only where it passed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<LoopCheck>,
         /// How many rounds there are at most; at least 1.
         max_iterations: u32,
         /// What happens when the last round did not end it.
@@ -298,6 +303,12 @@ pub enum StepAction {
     Stage {
         tasks: Vec<StageTask>,
     },
+}
+
+/// The task of a stage that has a role.
+pub(crate) fn stage_task(tasks: &[StageTask], role: TaskRole) -> Option<&StageTask> {
+    let TaskRole::Stage(place) = role else { return None };
+    tasks.get(place as usize)
 }
 
 impl StepAction {
@@ -444,6 +455,19 @@ pub struct ShellScript {
     /// What it is kept from without a sandbox, if the step says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confine: Option<ConfineMode>,
+}
+
+/// The command that says after each round whether a loop is done.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoopCheck {
+    pub script: ShellScript,
+    /// How long it may take, if that is not what the step says. Out of time is not passed.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::maybe")]
+    pub timeout: Option<Duration>,
+    /// Whether it is run before the first round as well. If it passes then, there is no round.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -27,7 +27,6 @@ pub use chunked_list::ChunkedList;
 pub use identity::RunIdentity;
 pub use refusal::RefusalReason;
 pub(crate) use refusal::RetryTarget;
-pub(crate) use step::place;
 pub use step::{RoundVerdict, StepLanding, StepProgress, StepRun};
 pub use task::{
     AgentConversation, AnswerPhase, AskedQuestion, DeniedQuestion, LiveJob, PendingText,
@@ -207,9 +206,10 @@ impl WorkflowRun {
 
     /// Where a task is: its step and its place in the step.
     pub(crate) fn locate(&self, task: &TaskId) -> Option<(usize, usize)> {
-        let (step, place) = self.identity.locate(task)?;
-        let found = self.steps.get(step)?.tasks.get(place)?;
-        (found.id == *task).then_some((step, place))
+        let (step, role) = self.identity.locate(task)?;
+        let state = self.steps.get(step)?;
+        let place = state.place(role);
+        (state.tasks.get(place)?.id == *task).then_some((step, place))
     }
 
     /// A task that was started at least once.

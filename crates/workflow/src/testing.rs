@@ -23,8 +23,8 @@ use crate::input::{
     ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec, TreeReport,
 };
 use crate::plan::{
-    AgentSpec, LoopContext, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy, ShellScript,
-    StageTask, StepAction, WorkflowPlan,
+    AgentSpec, LoopCheck, LoopContext, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy,
+    ShellScript, StageTask, StepAction, WorkflowPlan,
 };
 use crate::shell::ShellCommand;
 use crate::state::{State, WorkflowRun};
@@ -103,9 +103,30 @@ pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnL
     let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
     let arbiter = agent("is it good?");
     let context = LoopContext::Fresh;
-    let action =
-        StepAction::AgentLoop { agent: work, arbiter, max_iterations, on_max_iterations, context };
+    let action = StepAction::AgentLoop {
+        agent: work,
+        arbiter: Some(arbiter),
+        until: None,
+        max_iterations,
+        on_max_iterations,
+        context,
+    };
     step(name, action)
+}
+
+/// A loop that ends when a command passes, without an arbiter.
+pub(crate) fn loop_until(name: &str, max_iterations: u32, on_limit: OnLimit) -> PlanStep {
+    let mut step = agent_loop(name, max_iterations, on_limit);
+    if let StepAction::AgentLoop { arbiter, until, .. } = &mut step.action {
+        *arbiter = None;
+        *until = Some(loop_check());
+    }
+    step
+}
+
+pub(crate) fn loop_check() -> LoopCheck {
+    let script = ShellScript { ok_exit_codes: ExitCodes::Any, ..script("cargo test") };
+    LoopCheck { script, timeout: None, first: false }
 }
 
 pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
@@ -462,7 +483,7 @@ pub(crate) fn tree_conflict(task: &str) -> SessionInput {
 
 pub(crate) fn tree_removed(id: TreeId) -> SessionInput {
     let tip = format!("tip of {id}");
-    tree(TreeReport::Removed { tree: id, tip })
+    tree(TreeReport::Removed { tree: id, tip, notes: Vec::new() })
 }
 
 /// A person wants this checkpoint of the tree of a task brought back.

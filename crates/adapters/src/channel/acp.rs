@@ -17,6 +17,7 @@
 //! `available_commands_update` ends it.
 
 mod calls;
+mod disagreement;
 mod permission;
 mod usage;
 
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 
 use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
+use super::extras::told;
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
 use super::json_rpc::{RpcDialect, RpcMessage};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
@@ -36,6 +38,7 @@ use crate::transcript::entry::{name, one_line};
 use crate::transcript::json::JsonNode;
 use crate::transcript::run::RunProgress;
 use calls::ToolCalls;
+use permission::AnnouncedCall;
 use usage::SessionUsage;
 
 const RPC: RpcDialect = RpcDialect::Standard;
@@ -80,9 +83,9 @@ impl AcpChannel {
             RpcMessage::Request { id, method: permission::METHOD, params } => {
                 out.fold.replaying = false;
                 let call = params.get("toolCall");
+                let announced = self.announced(params);
                 self.calls.asked(call, bytes, out);
-                let question = permission::question(&id, params, self.calls.tool(call));
-                out.ask(question, bytes);
+                out.ask(permission::question(&id, params, announced), bytes);
                 true
             }
             RpcMessage::Request { id, method, .. } => {
@@ -109,6 +112,17 @@ impl AcpChannel {
         }
     }
 
+    /// What the conversation has told of the call that a request is about.
+    fn announced(&self, params: JsonNode<'_>) -> AnnouncedCall {
+        let (call, session) = (params.get("toolCall"), params.get("sessionId"));
+        let mut doubts = self.calls.disagreements(call);
+        if self.session.is_some() && session.str() != self.session.as_deref() {
+            doubts.push(told("sessionId", &session.to_value().unwrap_or_default()));
+        }
+        let (tool, folder) = (self.calls.tool(call), self.calls.announced_folder(call));
+        AnnouncedCall { tool, folder, doubts }
+    }
+
     fn succeeded(
         &mut self,
         id: &RequestId,
@@ -118,8 +132,17 @@ impl AcpChannel {
     ) {
         match sent {
             "initialize" => {
-                out.fold.hello = StepProgress::Done;
-                self.usage.agent(result.get("agentInfo"));
+                // The version is a number that a program answers with if it does not speak ours.
+                if let Some(version) = other_version(result) {
+                    let what = format!(
+                        "it speaks version {version} of the protocol, and Coven {PROTOCOL_VERSION}"
+                    );
+                    out.failed(sent, &what);
+                    out.give_up(sent);
+                } else {
+                    out.fold.hello = StepProgress::Done;
+                    self.usage.agent(result.get("agentInfo"));
+                }
             }
             "session/new" | "session/load" => {
                 self.calls.turn_ended(out);
@@ -380,6 +403,12 @@ impl AcpChannel {
         };
         Ok(RPC.request(number, method, &params))
     }
+}
+
+/// The version that an agent wants to speak, if it is another than ours.
+fn other_version(result: JsonNode<'_>) -> Option<String> {
+    let version = result.get("protocolVersion").to_value().filter(|version| !version.is_null())?;
+    (version != json!(PROTOCOL_VERSION)).then(|| version.to_string())
 }
 
 pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {

@@ -14,27 +14,34 @@
 //! when standard input is closed, which Coven does not do while a question is open.
 //! `control_cancel_request` is handled as the Agent SDK does; it was not observed.
 
+use std::path::{Component, Path};
+
 use coven_model::{AwaitingKind, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::announced_calls::AnnouncedCalls;
 use super::answer::WrittenAnswer;
 use super::event::{TurnEnding, UsageLimit};
+use super::extras::{is_nothing, told};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
 use super::question::{
-    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+    AnswerOption, AskedQuestion, ChannelQuestion, KnownDigest, OptionEffect, RequestId, short_id,
 };
 use super::{ChannelKind, ChannelPlan};
 use crate::channel::event::ChannelPhase;
 use crate::transcript::claude::{ClaudeReader, ClaudeVariant, wanted};
-use crate::transcript::entry::{name, one_line};
+use crate::transcript::entry::{name, one_line, visible_line};
 use crate::transcript::json::JsonNode;
 use crate::transcript::run::TurnEnd;
 
 const QUESTION_TOOL: &str = "AskUserQuestion";
+
+/// Longest path of a folder that is remembered.
+const MAX_PATH_BYTES: usize = 4096;
 
 /// What the model is told of a denial without a reason.
 const DENIED: &str = "The user denied this.";
@@ -44,6 +51,11 @@ pub(super) struct ClaudeChannel {
     reader: ClaudeReader,
     /// The window that was told to be used up, until the turn ends.
     window: Option<LimitWindow>,
+    #[serde(default)]
+    calls: AnnouncedCalls,
+    /// The folder in which it says it works.
+    #[serde(default)]
+    folder: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,7 +66,12 @@ struct LimitWindow {
 
 impl ClaudeChannel {
     pub(super) fn new() -> Self {
-        Self { reader: ClaudeReader::new(ClaudeVariant::Claude), window: None }
+        Self {
+            reader: ClaudeReader::new(ClaudeVariant::Claude),
+            window: None,
+            calls: AnnouncedCalls::default(),
+            folder: None,
+        }
     }
 
     /// Folds a message of the agent; false if it was not understood.
@@ -68,7 +85,7 @@ impl ClaudeChannel {
             Some("assistant") => return self.said(message, out),
             Some("user") => return self.returned(message, out),
             Some("system") => return self.system(message, out),
-            Some("control_request") => return asked(message, bytes, out),
+            Some("control_request") => return self.asked(message, bytes, out),
             Some("control_response") => return responded(message.get("response"), out),
             Some("control_cancel_request") => {
                 let id = RequestId::read(message.get("request_id"));
@@ -95,6 +112,8 @@ impl ClaudeChannel {
             out.mode(mode);
         }
         if subtype == Some("init") {
+            let folder = message.get("cwd").str().filter(|path| path.len() <= MAX_PATH_BYTES);
+            self.folder = folder.map(str::to_owned);
             out.working("system/init");
         }
         out.items(|items| self.reader.event(message, items)) || subtype == Some("status")
@@ -102,6 +121,11 @@ impl ClaudeChannel {
 
     fn said(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
         let known = out.items(|items| self.reader.event(message, items));
+        for part in message.get("message").get("content").items() {
+            if part.get("type").str() == Some("tool_use") {
+                self.calls.announce(part.get("id"), part.get("name").str(), part.get("input"));
+            }
+        }
         if message.get("error").str() == Some("rate_limit") {
             let info = message.get("api_error_params").get("rate_limit_info");
             let told = self.window.take().unwrap_or_else(|| window(info));
@@ -114,9 +138,10 @@ impl ClaudeChannel {
     /// A tool returned: a question about its use is over.
     fn returned(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) -> bool {
         let known = out.items(|items| self.reader.event(message, items));
-        if out.fold.has_open() {
-            for part in message.get("message").get("content").items() {
-                let call = part.get("tool_use_id").str();
+        for part in message.get("message").get("content").items() {
+            let call = part.get("tool_use_id").str();
+            self.calls.returned(call);
+            if out.fold.has_open() {
                 out.resolve_where(|question| call.is_some() && question.call.as_deref() == call);
             }
         }
@@ -125,6 +150,7 @@ impl ClaudeChannel {
 
     fn ended(&mut self, message: JsonNode<'_>, out: &mut ChannelSink<'_>) {
         self.window = None;
+        self.calls.clear();
         out.items(|items| self.reader.event(message, items));
         let reason = message.get("terminal_reason").str().unwrap_or_default();
         let ending = match &out.fold.run.end {
@@ -137,6 +163,65 @@ impl ClaudeChannel {
         if message.get("queued_turn_count").count().is_some_and(|queued| queued > 0) {
             out.working("result");
         }
+    }
+
+    fn asked(&self, message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
+        let Some(id) = RequestId::read(message.get("request_id")) else { return false };
+        let request = message.get("request");
+        let subtype = request.get("subtype").str().unwrap_or_default();
+        let tool = request.get("tool_name").str();
+        let (Some(tool), "can_use_tool") = (tool, subtype) else {
+            out.refuse(id, subtype);
+            return false;
+        };
+        let input = request.get("input");
+        let questions = if tool == QUESTION_TOOL { questions(input) } else { Vec::new() };
+        let kind =
+            if questions.is_empty() { AwaitingKind::Approval } else { AwaitingKind::Question };
+        let described = request.get("description").str().filter(|text| !text.is_empty());
+        let first = questions.first().map(|question| question.text.as_str());
+        let text = first.or(described).map_or_else(|| wanted(input), str::to_owned);
+        let command = input.get("command").str().filter(|_| tool == "Bash").map(str::to_owned);
+        let option = |id: &str, label: &str, effect| AnswerOption {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            effect,
+        };
+        out.ask(
+            ChannelQuestion {
+                channel: ChannelKind::ClaudeStdio,
+                request: id,
+                message: subtype.to_owned(),
+                kind,
+                tool: name(tool),
+                input: input.to_value().unwrap_or_default(),
+                command,
+                text: visible_line(&text),
+                call: short_id(request.get("tool_use_id")),
+                options: vec![
+                    option("allow", "Allow", OptionEffect::AllowOnce),
+                    option("deny", "Deny", OptionEffect::RejectOnce),
+                ],
+                questions,
+                doubts: self.doubts(request, kind),
+                place: 0,
+                known_digest: KnownDigest::default(),
+            },
+            bytes,
+        );
+        true
+    }
+
+    /// What speaks against a request: it is for a person alone, it is about another call than was
+    /// announced, or about a path outside of the folder.
+    fn doubts(&self, request: JsonNode<'_>, kind: AwaitingKind) -> Vec<String> {
+        let (id, tool) = (request.get("tool_use_id"), request.get("tool_name").str());
+        let announced = self.calls.disagreements("tool_use_id", id, tool, request.get("input"));
+        let blocked = request.get("blocked_path");
+        let is_outside = blocked.exists() && !is_within(blocked.str(), self.folder.as_deref());
+        let blocked = blocked.to_value().filter(|path| is_outside && !is_nothing(path));
+        let blocked = blocked.map(|path| told("blocked_path", &path));
+        for_person(request, kind).into_iter().chain(announced).chain(blocked).collect()
     }
 
     pub(super) fn due(fold: &ChannelFold, plan: &ChannelPlan) -> Option<Vec<u8>> {
@@ -273,47 +358,23 @@ fn written_answer(response: JsonNode<'_>) -> WrittenAnswer<'_> {
     }
 }
 
-fn asked(message: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
-    let Some(id) = RequestId::read(message.get("request_id")) else { return false };
-    let request = message.get("request");
-    let subtype = request.get("subtype").str().unwrap_or_default();
-    let tool = request.get("tool_name").str();
-    let (Some(tool), "can_use_tool") = (tool, subtype) else {
-        out.refuse(id, subtype);
-        return false;
+/// What Claude says of a request that is for a person alone.
+fn for_person(request: JsonNode<'_>, kind: AwaitingKind) -> Vec<String> {
+    let only_person: &[&str] = match kind {
+        AwaitingKind::Question => &["server_policy_ask_only"],
+        _ => &["server_policy_ask_only", "requires_user_interaction"],
     };
-    let input = request.get("input");
-    let questions = if tool == QUESTION_TOOL { questions(input) } else { Vec::new() };
-    let kind = if questions.is_empty() { AwaitingKind::Approval } else { AwaitingKind::Question };
-    let described = request.get("description").str().filter(|text| !text.is_empty());
-    let first = questions.first().map(|question| question.text.as_str());
-    let text = first.or(described).map_or_else(|| wanted(input), str::to_owned);
-    let command = input.get("command").str().filter(|_| tool == "Bash").map(str::to_owned);
-    let option = |id: &str, label: &str, effect| AnswerOption {
-        id: id.to_owned(),
-        label: label.to_owned(),
-        effect,
-    };
-    out.ask(
-        ChannelQuestion {
-            channel: ChannelKind::ClaudeStdio,
-            request: id,
-            message: subtype.to_owned(),
-            kind,
-            tool: name(tool),
-            input: input.to_value().unwrap_or_default(),
-            command,
-            text: one_line(&text),
-            call: short_id(request.get("tool_use_id")),
-            options: vec![
-                option("allow", "Allow", OptionEffect::AllowOnce),
-                option("deny", "Deny", OptionEffect::RejectOnce),
-            ],
-            questions,
-        },
-        bytes,
-    );
-    true
+    let is_set =
+        |field: &&&str| request.get(field).to_value().is_some_and(|value| !is_nothing(&value));
+    only_person.iter().filter(is_set).map(|field| format!("{field}: true")).collect()
+}
+
+/// Whether a path lies in a folder, as far as their names say.
+fn is_within(path: Option<&str>, folder: Option<&str>) -> bool {
+    let (Some(path), Some(folder)) = (path, folder) else { return false };
+    let (path, folder) = (Path::new(path), Path::new(folder));
+    let climbs = path.components().any(|part| part == Component::ParentDir);
+    !climbs && (path.is_relative() || path.starts_with(folder))
 }
 
 fn questions(input: JsonNode<'_>) -> Vec<AskedQuestion> {

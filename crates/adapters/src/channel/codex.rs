@@ -94,7 +94,12 @@ impl CodexChannel {
         match RpcMessage::read(message) {
             RpcMessage::Request { id, method, params } => {
                 let changes = params.get("itemId").str().and_then(|item| self.items.changes(item));
-                let question = approval::question(&id, method, params, changes);
+                let running = approval::RunningTurn {
+                    thread: self.thread.as_deref(),
+                    turn: self.turn.as_deref(),
+                    calls: &self.items.calls,
+                };
+                let question = approval::question(&id, method, params, changes, &running);
                 let known = question.is_some();
                 match question {
                     Some(question) => out.ask(question, bytes),

@@ -21,6 +21,9 @@ use crate::transcript::run::{EntrySink, LastAnswer, RunProgress};
 /// question beyond that is refused, as one that is not known.
 pub(super) const OPEN_BYTES_LIMIT: usize = 2 * LINE_LIMIT;
 
+/// Most bytes of the ids of requests that wait for their refusal; one of the greatest length fits.
+pub(super) const REFUSED_BYTES_LIMIT: usize = LINE_LIMIT;
+
 /// Most questions that are open at one time. Agents ask one after the other, or as many as they
 /// run tools side by side.
 const MAX_OPEN_QUESTIONS: usize = 256;
@@ -43,6 +46,9 @@ pub(super) struct ChannelFold {
     state: ChannelState,
     pub(super) run: RunProgress,
     open: Vec<OpenQuestion>,
+    /// How many questions there were until now.
+    #[serde(default)]
+    asked: u64,
     refused: Vec<RefusedRequest>,
     /// Our requests that have no answer yet.
     sent: Vec<SentRequest>,
@@ -96,6 +102,7 @@ impl Default for ChannelFold {
             },
             run: RunProgress::default(),
             open: Vec::new(),
+            asked: 0,
             refused: Vec::new(),
             sent: Vec::new(),
             last_number: 0,
@@ -177,9 +184,13 @@ impl ChannelFold {
         next.map(String::as_str)
     }
 
+    fn refused_bytes(&self) -> usize {
+        self.refused.iter().map(|refused| refused.id.bytes()).sum()
+    }
+
     pub(super) fn buffered(&self) -> usize {
         let questions: usize = self.open.iter().map(|open| open.bytes).sum();
-        questions + self.run.buffered() + self.history.buffered()
+        questions + self.refused_bytes() + self.run.buffered() + self.history.buffered()
     }
 }
 
@@ -251,10 +262,13 @@ impl<'a> ChannelSink<'a> {
         (self.emit)(ChannelEvent::Idle(TurnOutcome { ending, output }));
     }
 
-    pub(super) fn ask(&mut self, question: ChannelQuestion, bytes: usize) {
+    pub(super) fn ask(&mut self, mut question: ChannelQuestion, bytes: usize) {
+        if question.request.is_too_long() {
+            return self.refuse(question.request, &question.message);
+        }
         match self.fold.question(&question.request) {
             // Codex asks again when a client joins a thread.
-            Ok(known) if known.digest() == question.digest() => return,
+            Ok(known) if question.repeats(known) => return,
             // An id stands for the last that was asked under it: an answer would be one to that.
             Ok(_) => self.resolve_where(|known| known.request == question.request),
             Err(_) => {}
@@ -265,6 +279,8 @@ impl<'a> ChannelSink<'a> {
             self.refuse(question.request, &question.message);
             return;
         }
+        question.place = fold.asked;
+        fold.asked += 1;
         fold.open.push(OpenQuestion { question: question.clone(), bytes });
         (self.emit)(ChannelEvent::Asks(Box::new(question)));
     }
@@ -303,8 +319,10 @@ impl<'a> ChannelSink<'a> {
     /// The request gets an error at once: an agent that waits for an answer would wait for ever.
     pub(super) fn refuse(&mut self, id: RequestId, message: &str) {
         let refused = RefusedRequest { id, message: one_line(message) };
+        let held = self.fold.refused_bytes() + refused.id.bytes();
         let list = &mut self.fold.refused;
-        if list.len() < MAX_PENDING_REQUESTS && !list.contains(&refused) {
+        let has_room = list.len() < MAX_PENDING_REQUESTS && held <= REFUSED_BYTES_LIMIT;
+        if has_room && !list.contains(&refused) {
             list.push(refused);
         }
     }

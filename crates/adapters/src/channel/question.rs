@@ -1,6 +1,7 @@
 //! What an agent asks over a channel, whole and exact.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use coven_model::{AskedAction, AwaitingKind, ContentDigest};
 use serde::{Deserialize, Serialize};
@@ -10,41 +11,16 @@ use super::ChannelKind;
 use super::order::{ChannelRefusal, QuestionAnswer};
 use crate::transcript::json::JsonNode;
 
-/// Longest id that is accepted. No CLI uses more than 64 characters.
+/// Longest id of anything that is remembered; a request with a longer one gets an error. No CLI uses more than 64 characters.
 const MAX_ID_BYTES: usize = 256;
+
+/// How many commas a label may have to be found among others, which bounds the time that takes.
+const MAX_LABEL_PARTS: usize = 16;
 
 /// The id of something that is remembered. Ids come from outside, and what is remembered is
 /// bounded.
 pub(super) fn short_id(node: JsonNode<'_>) -> Option<String> {
     node.str().filter(|id| id.len() <= MAX_ID_BYTES).map(str::to_owned)
-}
-
-/// Fields of a request that say the command itself or something about it, and change nothing of what
-/// it does.
-const WORDS_ABOUT_A_COMMAND: [&str; 15] = [
-    "command",
-    "commandActions",
-    "commands",
-    "content",
-    "description",
-    "is_background",
-    "kind",
-    "locations",
-    "reason",
-    "run_in_background",
-    "timeout",
-    "timeoutMs",
-    "timeout_ms",
-    "title",
-    "approvalId",
-];
-
-/// Fields that name the folder in which a command runs.
-const FOLDER_FIELDS: [&str; 5] = ["cwd", "directory", "dir_path", "workdir", "workingDirectory"];
-
-fn is_same_folder(one: &str, other: &str) -> bool {
-    let clean = |path: &str| path.trim_end_matches('/').to_owned();
-    clean(one) == clean(other) || matches!(one, "." | "./")
 }
 
 /// The id that the asking side gave a request. A number and the same digits as text are two ids.
@@ -61,17 +37,28 @@ pub enum RequestId {
 
 impl RequestId {
     pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
-        if node.str().is_some() {
-            return short_id(node).map(Self::Text);
+        // The agent waits for an answer under exactly this id, if only for an error.
+        if let Some(text) = node.str() {
+            return Some(Self::Text(text.to_owned()));
         }
         match node.to_value()? {
             Value::Number(number) if number.is_i64() => number.as_i64().map(Self::Number),
             // Some write `null` where they mean none.
             Value::Null => None,
-            other => {
-                let json = other.to_string();
-                (json.len() <= MAX_ID_BYTES).then_some(Self::Other { json })
-            }
+            other => Some(Self::Other { json: other.to_string() }),
+        }
+    }
+
+    /// Whether it is longer than what is remembered, told and recorded of a question.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.bytes() > MAX_ID_BYTES
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Number(_) => size_of::<i64>(),
+            Self::Text(text) => text.len(),
+            Self::Other { json } => json.len(),
         }
     }
 
@@ -123,6 +110,27 @@ pub struct ChannelQuestion {
     /// The questions to be answered in words or by choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<AskedQuestion>,
+    /// What the request says beside its input that does not go with it, each as `NAME: VALUE`:
+    /// another conversation, another call than was announced, paths. No rule has looked at these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+    /// How many questions were asked before. An agent may use an id again, also for the same.
+    #[serde(default)]
+    pub place: u64,
+    /// Its digest once it was needed: an input may have megabytes.
+    #[serde(skip)]
+    pub known_digest: KnownDigest,
+}
+
+/// A digest that is computed once, for a value that does not change any more.
+#[derive(Clone, Debug, Default)]
+pub struct KnownDigest(OnceLock<ContentDigest>);
+
+/// It says nothing that the value does not.
+impl PartialEq for KnownDigest {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// An answer that the agent offers.
@@ -167,6 +175,9 @@ pub struct AskedQuestion {
     /// Whether the answer must not be recorded.
     #[serde(default)]
     pub secret: bool,
+    /// Whether nothing but its choices is an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
 }
 
 impl AskedQuestion {
@@ -186,64 +197,54 @@ impl AskedQuestion {
             descriptions,
             multiple: question.get("multiSelect").bool() == Some(true),
             secret: false,
+            closed: false,
         }
     }
 }
 
 impl AskedQuestion {
     /// The values that a person's line means: a choice by its label or its number, several of them
-    /// between commas where more than one may be chosen, anything else as it was typed.
+    /// between commas where more than one may be chosen, also beside words of the person's own;
+    /// anything else as it was typed.
     pub fn values(&self, line: &str) -> Vec<String> {
         let line = line.trim();
-        let choice = |text: &str| -> Option<String> {
-            let text = text.trim();
-            let by_label = self.choices.iter().find(|choice| *choice == text);
-            let by_number = || self.choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
-            by_label.or_else(by_number).cloned()
-        };
-        if let Some(choice) = choice(line) {
-            return vec![choice];
+        if let Some(choice) = self.choice(line) {
+            return vec![choice.to_owned()];
         }
-        let several: Option<Vec<String>> = line.split(',').map(choice).collect();
-        match several.filter(|_| self.multiple) {
-            Some(mut several) => {
-                let mut seen = std::collections::HashSet::new();
-                several.retain(|value| seen.insert(value.clone()));
-                several
+        let values = if self.multiple { self.several(line) } else { None };
+        values.unwrap_or_else(|| vec![line.to_owned()])
+    }
+
+    /// A choice by its label or its number.
+    fn choice(&self, text: &str) -> Option<&str> {
+        let text = text.trim();
+        let by_label = self.choices.iter().find(|choice| *choice == text);
+        let by_number = || self.choices.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+        by_label.or_else(by_number).map(String::as_str)
+    }
+
+    /// What stands between the commas of a line; nothing if none of it is a choice.
+    fn several(&self, line: &str) -> Option<Vec<String>> {
+        let parts: Vec<&str> = line.split(',').collect();
+        let (mut values, mut at, mut has_choice) = (Vec::new(), 0, false);
+        while at < parts.len() {
+            // A label may have commas of its own.
+            let longest = parts.len().min(at + MAX_LABEL_PARTS);
+            let found = (at + 1..=longest)
+                .rev()
+                .find_map(|end| self.choice(&parts[at..end].join(",")).map(|choice| (choice, end)));
+            has_choice |= found.is_some();
+            let (value, end) = found.unwrap_or((parts[at].trim(), at + 1));
+            if !value.is_empty() && !values.iter().any(|known| known == value) {
+                values.push(value.to_owned());
             }
-            None => vec![line.to_owned()],
+            at = end;
         }
+        has_choice.then_some(values)
     }
 }
 
 impl ChannelQuestion {
-    /// What the request asks for beside its command, each as `NAME: VALUE`: everything in its input
-    /// but words about it. `folder` is where the agent works.
-    pub fn extras(&self, folder: Option<&str>) -> Vec<String> {
-        if self.command.is_none() {
-            return Vec::new();
-        }
-        let Value::Object(input) = &self.input else { return Vec::new() };
-        let is_extra = |(name, value): &(&String, &Value)| match value {
-            Value::Null | Value::Bool(false) => false,
-            Value::String(text) if text.is_empty() => false,
-            Value::Array(items) if items.is_empty() => false,
-            Value::Object(fields) if fields.is_empty() => false,
-            Value::String(text) if FOLDER_FIELDS.contains(&name.as_str()) => {
-                folder.is_none_or(|folder| !is_same_folder(text, folder))
-            }
-            Value::String(text) if name.as_str() == "environmentId" => text != "local",
-            _ => !WORDS_ABOUT_A_COMMAND.contains(&name.as_str()),
-        };
-        let extra = |(name, value): (&String, &Value)| match value {
-            Value::String(text) => format!("{name}: {text}"),
-            value => format!("{name}: {}", canonical_json(value)),
-        };
-        let mut extras: Vec<String> = input.iter().filter(is_extra).map(extra).collect();
-        extras.sort_unstable();
-        extras
-    }
-
     /// What is answered to each of its questions, by their keys. Where the values of an answer make
     /// nothing, it is missing.
     pub(super) fn answered(
@@ -253,6 +254,13 @@ impl ChannelQuestion {
     ) -> Result<Map<String, Value>, ChannelRefusal> {
         let answer = |asked: &AskedQuestion| {
             let given = answers.iter().find(|answer| answer.question == asked.id);
+            let values = given.map_or(&[][..], |given| &given.values);
+            let other = values.iter().find(|value| asked.closed && !asked.choices.contains(value));
+            if let Some(other) = other {
+                // What was typed for a secret is not repeated.
+                let answer = if asked.secret { "this" } else { other };
+                return Err(ChannelRefusal::NotOffered { answer: answer.to_owned() });
+            }
             given
                 .and_then(|answer| Some((asked.id.clone(), value(&answer.values)?)))
                 .ok_or_else(|| ChannelRefusal::MissingAnswer { question: asked.text.clone() })
@@ -268,12 +276,21 @@ impl ChannelQuestion {
         self.answered(answers, |values| (!values.is_empty()).then(|| values.join(", ").into()))
     }
 
-    /// Binds an answer to exactly this question: SHA-256 of the channel, the request id, the tool
-    /// and the canonical JSON of its input.
+    /// Binds an answer to exactly this question: SHA-256 of the channel, the request id, the tool,
+    /// the canonical JSON of its input, and its place among the questions.
     pub fn digest(&self) -> ContentDigest {
-        let request = self.request.to_json().to_string();
-        let input = canonical_json(&self.input);
-        ContentDigest::of_question(self.channel.as_str(), [request.as_str(), &self.tool, &input], 1)
+        let digest = || {
+            let request = self.request.to_json().to_string();
+            let input = canonical_json(&self.input);
+            let parts = [request.as_str(), &self.tool, &input];
+            ContentDigest::of_question(self.channel.as_str(), parts, self.place + 1)
+        };
+        self.known_digest.0.get_or_init(digest).clone()
+    }
+
+    /// Whether this is the same question, asked anew.
+    pub(super) fn repeats(&self, known: &Self) -> bool {
+        self.request == known.request && self.tool == known.tool && self.input == known.input
     }
 
     /// Whether there is an answer that approves. An agent over ACP offers the answers it takes.
@@ -333,12 +350,12 @@ fn write_canonical(value: &Value, text: &mut String) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn question() -> ChannelQuestion {
+    pub(in crate::channel) fn question() -> ChannelQuestion {
         ChannelQuestion {
             channel: ChannelKind::Acp,
             request: RequestId::Number(0),
@@ -351,6 +368,9 @@ mod tests {
             call: None,
             options: Vec::new(),
             questions: Vec::new(),
+            doubts: Vec::new(),
+            place: 0,
+            known_digest: KnownDigest::default(),
         }
     }
 
@@ -363,7 +383,8 @@ mod tests {
                 .unwrap();
         same.text = "other words for it".to_owned();
         assert_eq!(one.digest(), same.digest());
-        let change: [fn(&mut ChannelQuestion); 5] = [
+        let change: [fn(&mut ChannelQuestion); 6] = [
+            |question| question.place = 1,
             |question| question.channel = ChannelKind::CodexAppServer,
             |question| question.request = RequestId::Number(1),
             |question| question.request = RequestId::Text("0".to_owned()),
@@ -378,34 +399,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_beside_a_command_is_named() {
-        let extras = |input: Value, folder| {
-            let command = Some("make".to_owned());
-            ChannelQuestion { input, command, ..question() }.extras(folder)
-        };
-        let plain = json!({
-            "command": "make", "description": "Build it", "timeout": 5000, "cwd": "/a/b/",
-            "dangerouslyDisableSandbox": false, "additionalPermissions": null,
-        });
-        assert_eq!(extras(plain, Some("/a/b")), [""; 0]);
-        let more = json!({
-            "command": "make", "cwd": "/etc", "dangerouslyDisableSandbox": true,
-            "additionalPermissions": {"network": true}, "environmentId": "elsewhere",
-        });
-        assert_eq!(
-            extras(more, Some("/a/b")),
-            [
-                "additionalPermissions: {\"network\":true}",
-                "cwd: /etc",
-                "dangerouslyDisableSandbox: true",
-                "environmentId: elsewhere",
-            ]
-        );
-        assert_eq!(extras(json!({"command": "make", "cwd": "/a"}), None), ["cwd: /a"]);
-        assert_eq!(question().extras(None), [""; 0], "it is about no command");
-    }
-
-    #[test]
     fn a_line_means_a_choice_by_its_label_or_its_number_or_several_where_they_may_be() {
         let asked = |multiple| AskedQuestion {
             id: "q".to_owned(),
@@ -415,6 +408,7 @@ mod tests {
             descriptions: Vec::new(),
             multiple,
             secret: false,
+            closed: false,
         };
         for (line, one) in
             [("Red", "Red"), ("1", "Red"), ("2", "2"), (" 3 ", "Dark, blue"), ("other", "other")]
@@ -425,7 +419,10 @@ mod tests {
         assert_eq!(asked(true).values("1, 3,1"), ["Red", "Dark, blue"]);
         assert_eq!(asked(false).values("1, 3"), ["1, 3"]);
         assert_eq!(asked(true).values("Dark, blue"), ["Dark, blue"]);
-        assert_eq!(asked(true).values("Red, other"), ["Red, other"]);
+        assert_eq!(asked(true).values("Red, other"), ["Red", "other"]);
+        assert_eq!(asked(true).values("1, other, 3"), ["Red", "other", "Dark, blue"]);
+        assert_eq!(asked(true).values("2, Dark, blue, 1"), ["2", "Dark, blue", "Red"]);
+        assert_eq!(asked(true).values("none, of these"), ["none, of these"]);
         assert_eq!(asked(true).values("0, 4"), ["0, 4"]);
     }
 

@@ -3,8 +3,10 @@
 mod announced;
 mod answers;
 mod bad_input;
+mod contradictions;
 mod damaged;
 mod exchange;
+mod hidden_text;
 mod spoken;
 mod transcripts;
 
@@ -206,4 +208,19 @@ fn approve(request: RequestId) -> ChannelOrder {
 fn deny(request: RequestId, text: &str) -> ChannelOrder {
     let text = Some(text.to_owned());
     ChannelOrder::Answer { request, decision: ChannelDecision::Deny { text } }
+}
+
+fn end_of_turn(kind: ChannelKind) -> Value {
+    match kind {
+        ChannelKind::ClaudeStdio => {
+            json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"})
+        }
+        ChannelKind::CodexAppServer => json!({
+            "method": "turn/completed",
+            "params": {"threadId": "T", "turn": {"id": "U", "status": "completed"}},
+        }),
+        ChannelKind::Acp => {
+            json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}})
+        }
+    }
 }

@@ -264,9 +264,10 @@ impl ConfigCheck<'_> {
     }
 
     fn states(&mut self, file: &SourceNode) {
-        for (_, rule) in entries(file, "states") {
+        for (name, rule) in entries(file, "states") {
             self.rule(rule, &["pattern", "not", "begins", "below"]);
             self.blank_at_the_end(rule);
+            self.work_anywhere(name, rule);
         }
         for (name, rule) in entries(file, "states").filter(|(name, rule)| is_approval(name, rule)) {
             self.approval_anywhere(rule);
@@ -291,6 +292,31 @@ impl ConfigCheck<'_> {
             )
             .help("add `\"region\": \"tail:5\"`, or `cursor:1` for a question in the line of the cursor"),
         );
+    }
+
+    /// A question that no rule knows would be work, and nobody would be asked for a while.
+    fn work_anywhere(&mut self, name: &str, rule: &SourceNode) {
+        let Some(node) = rule.get("pattern") else { return };
+        let is_work = match rule.get("kind").and_then(SourceNode::as_str) {
+            Some(kind) => kind == "working",
+            None => kind_by_name(name) == MatchKind::Working,
+        };
+        let is_bound = ["not", "below", "cursor"].iter().any(|key| rule.get(key).is_some());
+        let pattern = node.as_str().and_then(|text| regex::Regex::new(text).ok());
+        // One that matches an empty line too is an error.
+        let matches_any = pattern.is_some_and(|pattern| {
+            !pattern.is_match("") && ["x", "7", "?", "…"].iter().all(|text| pattern.is_match(text))
+        });
+        if is_work && !is_bound && matches_any {
+            self.add(
+                FileProblem::warning(
+                    "working-anywhere",
+                    node.span,
+                    "this pattern matches any text, so a question that no rule knows looks like work",
+                )
+                .help("match what the program shows only while it works, or leave this rule out"),
+            );
+        }
     }
 
     /// The lines of a screen have no blanks at their end, so `^> ` does not find an empty prompt.

@@ -65,6 +65,9 @@ static PRESS: LazyLock<Regex> = LazyLock::new(|| {
 
 const MENU: &str = "generic:menu";
 
+/// A question for yes or no.
+pub(crate) const YES_OR_NO_RULE: &str = "generic:yes-no";
+
 const BUTTONS_RULE: &str = "generic:buttons";
 
 /// Where Enter does nothing but go on.
@@ -262,8 +265,15 @@ pub(super) fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
     if column < view.line(cursor).width() {
         return None;
     }
-    let is_asked = |&line: &usize| YES_OR_NO.is_match(view.line(line));
-    let above = || cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(view.line(cursor)));
-    let line = Some(cursor).filter(is_asked).or_else(|| above().filter(is_asked))?;
-    Some(GenericHit::new(view, "generic:yes-no", line, None))
+    let asked = |line: usize| {
+        let is_asked = YES_OR_NO.is_match(view.line(line));
+        is_asked.then(|| GenericHit::new(view, YES_OR_NO_RULE, line, None))
+    };
+    asked(cursor).or_else(|| {
+        let above = cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(view.line(cursor)))?;
+        let asked = asked(above)?;
+        // The prompt below a question that was answered in its own line is the next one.
+        let (line, place) = &asked.asked_line;
+        (!view.is_answered_at(line, place)).then_some(asked)
+    })
 }

@@ -69,6 +69,16 @@ pub(crate) struct RuleHit {
     pub(crate) asked_line: Option<(AskedLine, LinePlace)>,
 }
 
+impl RuleHit {
+    /// What stands above the line that asks and belongs to the question, where the rule says with
+    /// which line it begins and that is on the screen.
+    pub(crate) fn above_line(&self) -> Option<&[String]> {
+        let is_whole = self.asked_line.is_some() && self.begins > 0 && !self.begins_above;
+        let lines = self.known.start.saturating_sub(self.lines.start);
+        is_whole.then(|| &self.excerpt[..lines.min(self.excerpt.len())])
+    }
+}
+
 impl CompiledRule {
     pub(super) fn new(name: &str, rule: &StateRule) -> Result<Self, RuleError> {
         let region = rule.region.as_deref().unwrap_or("screen");

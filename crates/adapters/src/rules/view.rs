@@ -138,6 +138,14 @@ impl<'a> LineView<'a> {
         answered == asked && self.cursor.is_none_or(below)
     }
 
+    /// Whether exactly this line was answered where it stands, and the cursor has moved on from
+    /// there.
+    pub(super) fn is_answered_at(&self, asked: &AskedLine, place: &LinePlace) -> bool {
+        self.answered.as_ref().is_some_and(|(answered, then)| {
+            answered == asked && then.row == place.row && place.cursor > then.cursor
+        })
+    }
+
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.
     pub(crate) fn cursor_visible(&self) -> Option<bool> {
         self.cursor.map(|cursor| cursor.visible)

@@ -38,6 +38,8 @@ pub(crate) struct AskedLine {
 struct OpenQuestion {
     rule: String,
     essence: Vec<String>,
+    /// What stood above the line that asks, as far as it was all on the screen.
+    above_line: Option<Vec<String>>,
     title: Option<String>,
     excerpt: Vec<String>,
     action: AskedAction,
@@ -107,6 +109,13 @@ impl QuestionTracker {
         self.current.as_ref().is_some_and(|current| current.repeated)
     }
 
+    /// Something was typed at this line before it counted as asked.
+    pub(super) fn typed_at(&mut self, line: &(AskedLine, LinePlace)) {
+        if self.current.is_none() {
+            self.answered = Some(line.clone());
+        }
+    }
+
     pub(super) fn typed(&mut self, now: Duration) {
         if let Some(current) = &mut self.current {
             (current.answered, current.is_refused) = (Some(now), false);
@@ -154,9 +163,10 @@ impl QuestionTracker {
 
     /// Whether a reading shows the question that counts as asked, or one that is as good as that.
     pub(super) fn is_shown(&self, rules: &ScreenRules, reading: &StateReading) -> bool {
-        self.current.as_ref().is_some_and(|current| {
-            current.rule == reading.rule && current.essence == essence(rules, reading)
-        }) && !self.is_below(reading)
+        self.current
+            .as_ref()
+            .is_some_and(|current| current.is_same(reading, &essence(rules, reading)))
+            && !self.is_below(reading)
     }
 
     /// The agent asks this. Gives the digest that an answer must name.
@@ -171,9 +181,11 @@ impl QuestionTracker {
         let again = self.announced || still_there || self.is_below(reading);
         if let Some(current) = &mut self.current
             && !again
-            && current.rule == reading.rule
-            && current.essence == essence
+            && current.is_same(reading, &essence)
         {
+            if reading.above_line.is_some() {
+                current.above_line.clone_from(&reading.above_line);
+            }
             current.title.clone_from(&reading.title);
             current.excerpt.clone_from(&reading.excerpt);
             current.action.clone_from(&reading.action);
@@ -187,10 +199,7 @@ impl QuestionTracker {
         let repeated = still_there
             && !self.announced
             && !self.is_below(reading)
-            && self
-                .current
-                .as_ref()
-                .is_some_and(|current| current.rule == reading.rule && current.essence == essence);
+            && self.current.as_ref().is_some_and(|current| current.is_same(reading, &essence));
         let grows = self.current.as_ref().is_some_and(|current| {
             current.answered.is_none()
                 && current.rule == reading.rule
@@ -206,6 +215,7 @@ impl QuestionTracker {
         self.current = Some(OpenQuestion {
             rule: reading.rule.clone(),
             essence,
+            above_line: reading.above_line.clone(),
             title: reading.title.clone(),
             excerpt: reading.excerpt.clone(),
             action: reading.action.clone(),
@@ -219,6 +229,18 @@ impl QuestionTracker {
         });
         self.answered = None;
         digest
+    }
+}
+
+impl OpenQuestion {
+    /// Whether a reading shows this question. The line that asks for leave is the same for every
+    /// command; what stands above it may leave the screen while a small viewer looks.
+    fn is_same(&self, reading: &StateReading, essence: &[String]) -> bool {
+        let is_about_other = matches!(
+            (&self.above_line, &reading.above_line),
+            (Some(before), Some(now)) if before != now
+        );
+        self.rule == reading.rule && self.essence == essence && !is_about_other
     }
 }
 

@@ -100,6 +100,8 @@ pub(super) struct StateReading {
     pub(super) action: AskedAction,
     /// Where the question is a line: which one, and where it stands.
     pub(super) line: Option<(AskedLine, LinePlace)>,
+    /// What stands above that line and belongs to the question, as far as it is known and stays.
+    pub(super) above_line: Option<Vec<String>>,
     /// The menu of the question.
     pub(super) menu: Option<ScreenMenu>,
     /// When the source said so, where it says by itself when.
@@ -355,6 +357,7 @@ impl StateReading {
     fn screen(rules: &ScreenRules, hit: RuleHit) -> Self {
         let rule = rules.get(hit.rule);
         let (state, kind) = rule.kind.agent_state().unwrap_or((AgentState::Unknown, None));
+        let above_line = hit.above_line().map(|lines| rules.still_words(&lines.join("\n")));
         Self {
             state,
             kind,
@@ -365,9 +368,22 @@ impl StateReading {
             excerpt: if state == AgentState::Awaiting { hit.excerpt } else { Vec::new() },
             action: hit.action,
             line: hit.asked_line,
+            above_line,
             menu: hit.menu,
             ..Self::unknown()
         }
+    }
+
+    /// What the screen asks in a way that means the same in any program, where a rule of the adapter
+    /// says that the program works.
+    pub(super) fn asked_behind_work(
+        &self,
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+    ) -> Option<Self> {
+        let is_work = self.state == AgentState::Working && self.source == EvidenceSource::Screen;
+        let asked = rules.generic(view).filter(|_| is_work).map(Self::of_generic)?;
+        Some(asked.against(Some(self.clone())))
     }
 
     /// What the screen asks in a way that means the same in any program. Nothing else is known of
@@ -407,6 +423,7 @@ impl StateReading {
             self.rule.clone_from(&rule.name);
             self.region.clone_from(&rule.region_name);
             self.text = shortened(&format!("{}; {}", hit.line, self.text));
+            self.above_line = hit.above_line().map(|lines| rules.still_words(&lines.join("\n")));
             self.excerpt = hit.excerpt;
             self.action = hit.action;
             self.line = hit.asked_line;
@@ -439,6 +456,7 @@ impl StateReading {
             excerpt: Vec::new(),
             action: AskedAction::default(),
             line: None,
+            above_line: None,
             menu: None,
             told_at: None,
             since: Duration::ZERO,

@@ -12,7 +12,7 @@
 use coven_model::{StepStatus, TranscriptStep};
 use serde_json::Value;
 
-use super::entry::{TranscriptItem, name, one_line};
+use super::entry::{TranscriptItem, name, visible_line};
 use super::file_diff::{FileDiff, MAX_DIFFS};
 use super::json::JsonNode;
 
@@ -61,7 +61,7 @@ fn step(step: JsonNode<'_>) -> Option<TranscriptStep> {
         (Some("in_progress" | "inProgress"), _) => StepStatus::InProgress,
         _ => StepStatus::Pending,
     };
-    Some(TranscriptStep { text: one_line(text), status })
+    Some(TranscriptStep { text: visible_line(text), status })
 }
 
 fn changes(input: JsonNode<'_>) -> Vec<FileDiff> {

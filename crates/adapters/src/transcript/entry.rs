@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json::JsonNode;
+use crate::visible::visible;
 
 /// Most of one thing the agent said, thought or answered. Answers are for people and for the next
 /// step; a mebibyte is a thick book.
@@ -220,18 +221,31 @@ const fn is_false(flag: &bool) -> bool {
 /// A message for people as one clean line: without control characters, short enough to show.
 pub(crate) fn one_line(text: &str) -> String {
     // What is cut off first cannot cost time; blanks are taken together afterwards.
-    let head = &text[..text.floor_char_boundary(4 * LINE_EXCERPT)];
-    let clean = strip(head.as_bytes());
-    let words: Vec<&str> = clean.split_whitespace().collect();
-    let line = words.join(" ");
-    let kept = line.floor_char_boundary(LINE_EXCERPT);
-    let cut = kept < line.len() || head.len() < text.len();
-    if cut { format!("{}…", &line[..kept]) } else { line }
+    let (head, is_cut) = head_of(text);
+    shortened_line(&strip(head.as_bytes()), is_cut)
 }
 
-/// A name as one short clean line.
+/// What an agent asks for, as one line in which nothing is hidden: what would not show has a sign.
+pub(crate) fn visible_line(text: &str) -> String {
+    let (head, is_cut) = head_of(text);
+    shortened_line(&visible(head), is_cut)
+}
+
+fn head_of(text: &str) -> (&str, bool) {
+    let head = &text[..text.floor_char_boundary(4 * LINE_EXCERPT)];
+    (head, head.len() < text.len())
+}
+
+fn shortened_line(text: &str, is_cut: bool) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let kept = line.floor_char_boundary(LINE_EXCERPT);
+    if is_cut || kept < line.len() { format!("{}…", &line[..kept]) } else { line }
+}
+
+/// A name as one short line.
 pub(crate) fn name(text: &str) -> String {
-    let mut name = one_line(text);
+    let mut name = visible_line(text);
     name.truncate(name.floor_char_boundary(NAME_LIMIT));
     name
 }

@@ -32,7 +32,7 @@ impl GeminiReader {
                 self.stopped = None;
                 let (id, input) = (event.get("tool_id").str(), event.get("parameters"));
                 if let Some(id) = id {
-                    self.calls.put(id, (entry::name(name), entry::one_line(&wanted(input))));
+                    self.calls.put(id, (entry::name(name), entry::visible_line(&wanted(input))));
                 }
                 out.tool_call(id, name, input);
             }

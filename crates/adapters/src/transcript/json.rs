@@ -7,6 +7,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::mended::mended;
+
 /// Most values in one line. A line of 16 MiB could hold eight million of them, and as values in
 /// memory these would take a hundred times as much as the line; no event of any agent has more
 /// than a few hundred.
@@ -33,6 +35,22 @@ impl JsonValue<'_> {
         matches!(self, Self::Object(_))
     }
 
+    fn into_owned(self) -> JsonValue<'static> {
+        match self {
+            Self::Null => JsonValue::Null,
+            Self::Bool(bool) => JsonValue::Bool(bool),
+            Self::Number(number) => JsonValue::Number(number),
+            Self::Text(text) => JsonValue::Text(text.into_owned().into()),
+            Self::List(items) => JsonValue::List(items.into_iter().map(Self::into_owned).collect()),
+            Self::Object(fields) => {
+                let field = |(name, value): (Cow<'_, str>, Self)| {
+                    (name.into_owned().into(), value.into_owned())
+                };
+                JsonValue::Object(fields.into_iter().map(field).collect())
+            }
+        }
+    }
+
     /// The same, to be kept.
     fn to_value(&self) -> Value {
         match self {
@@ -51,8 +69,13 @@ impl JsonValue<'_> {
     }
 }
 
-/// One JSON value that fills all of `bytes`; nothing for anything else.
+/// One JSON value that fills all of `bytes`; nothing for anything else. Where characters in it are
+/// broken, U+FFFD stands in their place: the rest of a message is as good as before.
 pub(crate) fn parse(bytes: &[u8]) -> Option<JsonValue<'_>> {
+    strict(bytes).or_else(|| Some(strict(&mended(bytes)?)?.into_owned()))
+}
+
+fn strict(bytes: &[u8]) -> Option<JsonValue<'_>> {
     let mut left = MAX_JSON_VALUES;
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = CountedValue(&mut left).deserialize(&mut deserializer).ok()?;

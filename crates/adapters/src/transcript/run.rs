@@ -193,7 +193,7 @@ impl<'a> EntrySink<'a> {
     }
 
     pub(crate) fn deny(&mut self, tool: &str, detail: &str) {
-        let denial = ToolDenial { tool: entry::name(tool), detail: one_line(detail) };
+        let denial = ToolDenial { tool: entry::name(tool), detail: entry::visible_line(detail) };
         self.run.denied += 1;
         if self.run.denials.len() < DENIALS_LIMIT {
             self.run.denials.push(denial.clone());

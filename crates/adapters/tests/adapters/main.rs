@@ -5,6 +5,7 @@
 
 mod adversarial;
 mod answers;
+mod behind_work;
 mod casts;
 mod commands;
 mod drift;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coven_model::event::{AttemptPlace, DeliveredInput, SessionEvent};
-use coven_model::{AttemptId, InterventionId, ProcessEnding, SessionId, WorkflowStatus};
+use coven_model::{AttemptId, InterventionId, ProcessEnding, SessionId, TreeId, WorkflowStatus};
 use coven_store::JournalRecord;
 
 /// What an audit needs to know of a journal.
@@ -17,6 +17,26 @@ pub(super) struct JournalSummary {
     pub(super) places: BTreeMap<AttemptId, AttemptPlace>,
     /// Agents that were left alive on purpose and are not gone yet.
     pub(super) kept: BTreeSet<AttemptId>,
+    /// Whether it is being deleted, or its deletion was cut short.
+    pub(super) is_deleted: bool,
+    /// Its trees. Commands that run in them, such as the hooks of a commit, are no attempts of the
+    /// run: the journal has what came of them, as facts about the tree.
+    trees: BTreeSet<TreeId>,
+}
+
+/// What the commands that run in a tree are called, behind the name of the tree's task.
+const TREE_COMMANDS: [&str; 5] = ["checkout", "commit", "compare", "setup", "teardown"];
+
+impl JournalSummary {
+    /// Whether a folder is that of a command that ran in one of the trees.
+    pub(super) fn is_of_a_tree(&self, job: &AttemptId) -> bool {
+        let Some((name, what)) = job.task.as_str().rsplit_once('.') else { return false };
+        let is_its_tree = |tree: &TreeId| match tree {
+            TreeId::Run => name == "run",
+            TreeId::Task(task) => name == task.as_str(),
+        };
+        TREE_COMMANDS.contains(&what) && self.trees.iter().any(is_its_tree)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +166,10 @@ impl JournalCounter<'_> {
                 let kept = self.told.kept.remove(job);
                 self.holds(kept, || format!("fact {seq}: {job} is gone and was not kept"));
             }
+            SessionEvent::SessionDeleted { .. } => self.told.is_deleted = true,
+            SessionEvent::TreeWanted(wanted) => {
+                self.told.trees.insert(wanted.tree.clone());
+            }
             _ => {}
         }
     }
@@ -223,6 +247,15 @@ fn may_follow_the_end(event: &SessionEvent) -> bool {
             | SessionEvent::SessionImported { .. }
             | SessionEvent::TaskReleased { .. }
             | SessionEvent::AgentUsage { .. }
+            | SessionEvent::TreeWanted(_)
+            | SessionEvent::TreeReady(_)
+            | SessionEvent::TreeFailed { .. }
+            | SessionEvent::TreeCheckpoint(_)
+            | SessionEvent::TreeLanded(_)
+            | SessionEvent::TreeConflict { .. }
+            | SessionEvent::TreeKept { .. }
+            | SessionEvent::TreeRemoved { .. }
+            | SessionEvent::ReviewSent { .. }
             | SessionEvent::Unknown { .. }
     )
 }

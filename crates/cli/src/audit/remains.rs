@@ -27,7 +27,12 @@ pub(super) fn check(
             }
         };
         for job in &folders {
-            if told.places.get(job) != Some(&place) {
+            if told.places.get(job) == Some(&place) {
+                continue;
+            }
+            if place == AttemptPlace::Jobs && told.is_of_a_tree(job) {
+                in_a_tree(look, job, report);
+            } else {
                 report.findings.push(format!("{job} has a folder and was never started there"));
             }
         }
@@ -46,6 +51,18 @@ pub(super) fn check(
             Ok(None) => report.findings.push(format!("{job} ended and left no folder")),
             Err(error) => report.findings.push(format!("{job} cannot be looked at: {error}")),
         }
+    }
+}
+
+/// A command that ran in a tree: what it printed is there, once it has ended.
+fn in_a_tree(look: &ReadOnlySession, job: &AttemptId, report: &mut SessionAudit) {
+    match look.attempt(AttemptPlace::Jobs, job) {
+        Ok(Some(attempt)) => {
+            let over = attempt.exit().is_ok_and(|exit| exit.is_some());
+            tape(job, None, &attempt, over, report, &mut |_, _| {});
+        }
+        Ok(None) => {}
+        Err(error) => report.findings.push(format!("{job} cannot be looked at: {error}")),
     }
 }
 

@@ -10,7 +10,8 @@ use super::{SessionTarget, listed};
 use crate::failure::{CommandFailure, Result};
 
 /// The session, and the tree of it that is meant: a task by its id, or `@run`. Where only the
-/// session is named it is the tree of the run, or the only tree there is.
+/// session is named it is the tree of its only task as long as that is there, otherwise the tree of
+/// the run, or the only tree there is; one that is not of the run is said.
 pub(crate) async fn tree(
     client: &ApiClient,
     target: &SessionTarget,
@@ -19,6 +20,10 @@ pub(crate) async fn tree(
     let query = TreesQuery { removed: Some(true), ..TreesQuery::default() };
     let trees = client.trees(Some(&workflow.item.address()), &query).await?.trees;
     let tree = chosen(&workflow, &trees, target.task.as_deref())?;
+    if target.task.is_none() && tree != RUN_TREE {
+        let why = if trees.len() == 1 { "tree" } else { "task" };
+        crate::output::say!("{}/{tree} is meant, its only {why}.", workflow.item.name);
+    }
     Ok((workflow, tree))
 }
 

@@ -90,10 +90,10 @@ impl PutText for String {
     }
 }
 
-/// A text without escape sequences and without anything that moves a cursor, on its own lines.
+/// A text with a sign for everything on which a terminal would act, on its own lines. Nothing is
+/// removed: it may be a command that is to be approved.
 pub(crate) fn clean(text: &str) -> String {
-    let stripped = strip(text.as_bytes());
-    stripped.lines().map(printable).collect::<Vec<_>>().join("\n")
+    text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }
 
 /// One line with every character that would act on a terminal shown as one that does not, so that
@@ -104,8 +104,7 @@ pub(crate) fn visible(line: &str) -> String {
 
 /// The same on one line.
 pub(crate) fn one_line(text: &str) -> String {
-    let stripped = strip(text.as_bytes());
-    printable(&stripped.split_whitespace().collect::<Vec<_>>().join(" "))
+    printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// How many columns a text takes, painted or not.
@@ -190,9 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn sequences_of_agents_do_not_get_through() {
-        assert_eq!(clean("a\x1b[31mred\x1b[0m\x1b]0;title\x07\nb\x08\x1b[2J"), "ared\nb");
-        assert_eq!(one_line("  two\n\twords \x1b[5A"), "two words");
+    fn sequences_of_agents_do_not_get_through_and_hide_nothing() {
+        assert_eq!(
+            clean("a\x1b[31mred\x1b]0;title\x07\nb\x08\x1bPx"),
+            "a\u{241b}[31mred\u{241b}]0;title\u{2407}\nb\u{2408}\u{241b}Px"
+        );
+        assert_eq!(one_line("  two\n\twords \x1b[5A"), "two words \u{241b}[5A");
     }
 
     #[test]

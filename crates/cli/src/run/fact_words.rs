@@ -110,6 +110,9 @@ fn tree_fact(event: &SessionEvent) -> Option<String> {
         SessionEvent::TreeKept { tree, why, .. } => {
             format!("{tree}: its tree stays: {}", short(why))
         }
+        SessionEvent::TreeRemoved { tree, notes, .. } if !notes.is_empty() => {
+            format!("{tree}: its tree was removed; {}", notes.join("; "))
+        }
         SessionEvent::TreeRemoved { tree, .. } => format!("{tree}: its tree was removed"),
         SessionEvent::ReviewSent { job, comments, by, .. } => {
             format!("{}: a review by {by} was sent, comments: {}", job.task, comments.len())

@@ -2,7 +2,7 @@
 
 use coven_api::ApiClient;
 use coven_api::catalogue::{BaseDirQuery, CheckRequest, InputItem};
-use coven_notation::{FileSyntax, SourceFile};
+use coven_notation::{FileSyntax, SourceFile, parse};
 use coven_workflow::plan::InputType;
 use coven_workflow::{WorkflowPlan, coerce_input};
 use serde_json::{Map, Value, json};
@@ -22,6 +22,15 @@ pub(super) fn goal(what: &RunTarget, inputs: &[String]) -> String {
     };
     let inputs = inputs.iter().map(|input| format!(" {}", output::one_line(input)));
     output::shortened(&format!("{name}{}", inputs.collect::<String>()), MAX_GOAL_CHARS)
+}
+
+/// Whether a file says itself what its run is for, as stage workflows can.
+pub(super) fn has_goal(what: &RunTarget) -> bool {
+    let RunTarget::Definition(definition) = what else { return false };
+    let source = SourceFile::new(definition.name.as_str(), definition.text.as_str());
+    // What cannot be read is refused in a moment.
+    let read = parse(&source, FileSyntax::Yaml);
+    read.is_ok_and(|node| node.get("goal").is_some())
 }
 
 /// The inputs from the command line and from a file; the command line counts more.

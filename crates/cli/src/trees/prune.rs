@@ -15,8 +15,13 @@ use crate::output;
   coven trees prune --dry-run                   only say which would go, and why others stay
   coven trees prune --force brisk-otter/build.2 this one, whatever is in it
 
---force takes the whole name, so that nothing is meant by accident. Everything in the tree is kept
-in a checkpoint (`coven trees restore`), and a branch with commits that are nowhere else stays.")]
+--force takes the whole name, so that nothing is meant by accident. What is in the tree is kept in a
+checkpoint (`coven trees restore`), and a branch with commits that are nowhere else stays.
+
+Files that git ignores are kept as well, up to 2000 files and 64 MiB; a tree with more stays unless
+--force says otherwise. Build output is never kept: node_modules, target, __pycache__, .venv and
+other folders of tools, and each that has a CACHEDIR.TAG. What goes without being kept is named, also
+with --dry-run.")]
 pub(super) struct Arguments {
     /// Only the trees of this session.
     #[arg(value_name = "NAME", add = crate::complete::sessions())]
@@ -65,6 +70,9 @@ fn tell(pruned: &PrunedTrees, dry_run: bool) -> Result {
     for tree in &pruned.removed {
         let what = if dry_run { "would be removed" } else { "is removed" };
         output::line(&format!("{} {what}", name(tree)))?;
+        for note in &tree.notes {
+            output::say!("  {}", output::one_line(note));
+        }
     }
     for tree in &pruned.kept {
         let why = tree.why.as_deref().map(output::one_line).unwrap_or_default();

@@ -32,8 +32,11 @@ pub(super) fn run(arguments: &Arguments) -> Result {
         let client = connect::daemon().await?;
         let (workflow, tree) = find::tree(&client, &arguments.target).await?;
         let (id, name) = (workflow.item.id.to_string(), &workflow.item.name);
-        let restore =
-            RestoreTree { workflow: id, task: Some(tree), checkpoint: arguments.checkpoint };
+        let restore = RestoreTree {
+            workflow: id,
+            task: Some(tree.clone()),
+            checkpoint: arguments.checkpoint,
+        };
         let restored = client.restore_tree(&restore).await.map_err(|error| {
             CommandFailure::from(error).may_be_done(&format!("coven trees {name}"))
         })?;
@@ -42,8 +45,8 @@ pub(super) fn run(arguments: &Arguments) -> Result {
         }
         output::line(&restored.path)?;
         output::say!(
-            "{name}/{} has checkpoint {} ({} files), on the branch {}. What is not committed there \
-             was not committed then.",
+            "{name}/{} has checkpoint {} of {name}/{tree} ({} files), on the branch {}. What is not \
+             committed there was not committed then.",
             restored.tree,
             restored.checkpoint,
             restored.written,

@@ -108,6 +108,27 @@ fn what_the_seals_of_a_journal_do_not_cover_is_looked_at() {
     assert!(said.out.contains("10 bytes lie behind the last fact"), "{}", said.out);
 }
 
+/// Naive: a session that is half gone while it is deleted counts as damaged.
+#[test]
+fn sessions_that_are_deleted_meanwhile_are_nothing_wrong() {
+    let home = Home::new();
+    for _ in 0..6 {
+        home.run("  - {name: one, type: script, command: 'true'}\n", &[]).ok();
+    }
+    let ids = home.names().split_off(1);
+    assert_eq!(ids.len(), 5);
+    std::thread::scope(|scope| {
+        let removing = scope.spawn(|| {
+            for id in &ids {
+                home.coven(&["rm", id]).ok();
+            }
+        });
+        while !removing.is_finished() {
+            home.coven(&["audit"]).ok();
+        }
+    });
+}
+
 #[test]
 fn a_folder_without_sessions_and_an_unknown_name_are_explained() {
     let home = Home::new();

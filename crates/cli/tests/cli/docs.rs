@@ -309,6 +309,7 @@ fn every_command_that_a_page_mentions_is_one_of_the_program() {
 pages! {
     the_first_workflow: "guides/first-workflow.md";
     writing_a_grimoire: "guides/writing-a-grimoire.md";
+    the_cookbook: "guides/cookbook.md";
     adding_an_adapter: "guides/adding-an-adapter.md";
     policy_and_approvals: "guides/policy-and-approvals.md";
     the_api_and_its_events: "guides/api-and-events.md";

@@ -46,3 +46,19 @@ fn every_fact_is_told_in_words() {
     }
     assert!(!said.contains('{'), "{said}");
 }
+
+#[test]
+fn what_happened_anywhere_is_told_to_its_end_and_goals_of_files_are_kept() {
+    let home = Home::new();
+    let stages = r#"{"id": "w", "goal": "Ship it", "stages": [{"id": "s",
+        "tasks": [{"id": "t", "adapter": "demo", "executionMode": "headless", "prompt": "say hi"}]}]}"#;
+    std::fs::write(home.path("project/w.json"), stages).unwrap();
+    home.coven(&["run", "w.json", "--auto", "allow"]).ok();
+    let shown = home.coven(&["show", &home.only(), "--json"]).ok().json();
+    assert_eq!(shown["goal"], "Ship it", "{shown:#}");
+    let all = home.coven(&["events", "--after", "0", "--json"]).ok().lines();
+    assert_eq!(all[0]["type"], "session.created");
+    let last = all.last().unwrap()["pos"].as_u64().unwrap();
+    let none = home.coven(&["events", "--after", &last.to_string(), "--json"]).ok();
+    assert_eq!(none.out, "");
+}

@@ -114,6 +114,8 @@ fn what_a_team_did_is_looked_at_landed_removed_and_brought_back() {
     assert!(half.contains("takes the whole name"), "{half}");
     home.coven(&["trees", "prune", "--force", &restored]).ok();
     assert!(!folder.exists());
+    // Commands that ran in trees, and what became of trees after the run, are nothing wrong.
+    home.coven(&["audit"]).ok();
 }
 
 #[test]
@@ -128,12 +130,14 @@ fn a_conflict_and_changes_in_the_way_are_told_and_nothing_is_touched() {
     let told = home.coven(&["merge", &name, "--json"]).code(1).json();
     assert_eq!((&told["outcome"], &told["paths"]), (&json!("conflict"), &json!(["a.txt"])));
     git(&home, "reset -q --hard HEAD~1");
-    home.write("shared.txt", "in the works\n");
+    home.write("b.txt", "in the works\n");
+    git(&home, "add b.txt");
     let told = home.coven(&["merge", &name, "--json"]).code(1).json();
     assert_eq!(told["outcome"], "dirty-checkout", "{told:#}");
+    assert_eq!(told["paths"], json!(["b.txt"]), "{told:#}");
     let told = home.coven(&["merge", &name]).code(1).err;
     assert!(told.contains("is checked out in") && told.contains("coven pr"), "{told}");
-    assert_eq!(git(&home, "status --porcelain"), "M shared.txt");
+    assert_eq!(git(&home, "status --porcelain"), "A  b.txt");
     assert_ne!(git(&home, "rev-parse main"), head);
     assert_eq!(git(&home, "rev-list --count main"), "1");
     git(&home, "branch next");

@@ -262,7 +262,7 @@ async fn every_question_is_decided_once_and_everything_said_is_read_once() {
     assert!(ended.tasks.iter().all(|task| task.attempt == 1), "{:#?}", ended.tasks);
     assert_eq!(home.running(), [], "nothing is left");
     assert_eq!(unheard, 0, "{}", home.log());
-    decided_once(&facts.all(), &agents, rounds);
+    decided_once(&facts, &agents, rounds);
 }
 
 /// The next daemon. A command that finds none starts one, which is ended like the others.
@@ -322,7 +322,8 @@ async fn screens(home: &Home, team: &Team) -> String {
 }
 
 /// Every question was shown or answered by a rule, and one decision about it counted.
-fn decided_once(facts: &[EventEnvelope], agents: &[Agent], rounds: u32) {
+fn decided_once(told: &Facts, agents: &[Agent], rounds: u32) {
+    let facts = told.all();
     let seqs: Vec<u64> = facts.iter().filter_map(|fact| fact.seq).collect();
     let contiguous: Vec<u64> = (1..=facts.len() as u64).collect();
     assert_eq!(seqs, contiguous, "every fact once and in order");
@@ -331,7 +332,7 @@ fn decided_once(facts: &[EventEnvelope], agents: &[Agent], rounds: u32) {
     let mut decided: BTreeMap<Question, Vec<String>> = BTreeMap::new();
     let mut refused: BTreeMap<Question, u32> = BTreeMap::new();
     let mut resolved = BTreeSet::new();
-    for fact in facts {
+    for fact in &facts {
         let asked = |intervention: &Value| {
             let question = Question::read(intervention["excerpt"].as_str().unwrap_or_default())?;
             let kind = intervention["kind"].as_str().unwrap_or_default();
@@ -375,7 +376,8 @@ fn decided_once(facts: &[EventEnvelope], agents: &[Agent], rounds: u32) {
             let counted = by.len().checked_sub(refused);
             assert!(
                 !by.is_empty() && counted.is_some_and(|counted| counted <= 1),
-                "{question} of {agent:?}: {by:?}, {refused} refused",
+                "{question} of {agent:?}: {by:?}, {refused} refused\n{}",
+                told.about(&agent.task_id()),
             );
             let by_person = by.iter().any(|by| !by.contains("policy") && !by.contains("handler"));
             if !question.is_for_person(*agent) && refused == 0 {

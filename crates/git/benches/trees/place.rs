@@ -77,8 +77,7 @@ impl Place {
         branch: &str,
         head: &Commit,
     ) -> Result<(), coven_git::Error> {
-        let allowed = self.git.executable_config(&self.repository)?;
-        self.git.add_worktree(&self.repository, &self.path(name), branch, head, &allowed).map(drop)
+        self.git.add_worktree(&self.repository, &self.path(name), branch, head).map(drop)
     }
 
     pub(crate) fn mirror(&self) -> Result<Mirror, coven_git::Error> {

@@ -22,7 +22,7 @@ const MAX_HOOKS: usize = 100;
 const MAX_HOOK_BYTES: u64 = 64 << 20;
 
 impl Git {
-    pub(super) fn hooks(&self, repository: &Repository) -> Result<BTreeMap<String, String>, Error> {
+    pub(crate) fn hooks(&self, repository: &Repository) -> Result<BTreeMap<String, String>, Error> {
         let get = ["config", "--type=path", "--get", "core.hooksPath"];
         let folder = match self.answer(self.located(repository).args(get))? {
             // A relative path is one of the work tree, as for git.

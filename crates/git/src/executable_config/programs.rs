@@ -3,7 +3,7 @@
 
 /// Whether a key must be as the user had it before git may act on it.
 pub(super) fn names_program(key: &str) -> bool {
-    neutral(key).is_some() || is_data_that_leads_elsewhere(key)
+    neutral(key).is_some() || is_data_that_leads_elsewhere(key) || is_about_signing(key)
 }
 
 /// The settings that make a key harmless.
@@ -11,6 +11,9 @@ pub(super) fn harmless(key: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     if let Some(value) = neutral(key) {
         settings.push((key.to_owned(), value.to_owned()));
+    }
+    if is_about_signing(key) {
+        settings.push(("commit.gpgsign".to_owned(), "false".to_owned()));
     }
     if let Some(("filter", Some(driver), _)) = parts(key) {
         // Without this, git gives up because the filter, which now does nothing, is required.
@@ -40,7 +43,6 @@ fn neutral(key: &str) -> Option<&'static str> {
         )
         | ("sequence", false, "editor")
         | ("gpg", _, "program" | "defaultkeycommand")
-        | ("merge", true, "driver")
         | ("remote", true, "uploadpack" | "receivepack" | "vcs")
         | ("uploadpack", false, "packobjectshook")
         | ("gc", false, "recentobjectshook")
@@ -55,11 +57,23 @@ fn neutral(key: &str) -> Option<&'static str> {
         | ("interactive", false, "difffilter")
         | ("trailer" | "hook", true, "command" | "cmd") => "true",
         ("filter", true, "clean" | "smudge" | "process") | ("credential", _, "helper") => "",
+        // A driver cannot be taken away; this one merges as git does where none is configured.
+        ("merge", true, "driver") => "git merge-file -q --marker-size=%L %A %O %B || exit 1",
         ("core", false, "gitproxy") | ("submodule", true, "update") => "none",
         ("alias", ..) => "version",
         ("protocol", _, "allow") => "user",
         _ => return None,
     })
+}
+
+/// Whether commits are signed, and with which key. That is the user's alone to say: a signature says
+/// that they made the commit, and a program that signs may fail, or ask and wait.
+fn is_about_signing(key: &str) -> bool {
+    let key = parts(key);
+    matches!(
+        key,
+        Some(("commit", None, "gpgsign") | ("user", None, "signingkey") | ("gpg", None, "format"))
+    )
 }
 
 /// What cannot be taken back by a later setting, because git acts on it while it reads. The settings

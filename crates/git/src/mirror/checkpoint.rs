@@ -62,11 +62,8 @@ impl Mirror {
             Some(parent) => self.entries(parent)?,
             None => TreeEntries::new(),
         };
-        let gitlinks: HashSet<Vec<u8>> = before
-            .iter()
-            .filter(|(_, (mode, _))| mode == GITLINK)
-            .map(|(p, _)| p.clone())
-            .collect();
+        let submodules = self.submodules_of(&before, request.head)?;
+        let gitlinks: HashSet<Vec<u8>> = submodules.keys().cloned().collect();
         let index = self.tracked(request)?;
         let now = seconds_since_1970();
         let walked = self.walk(request.tree, &index.path(), &gitlinks)?;
@@ -84,7 +81,13 @@ impl Mirror {
             before.get(&file.path).is_none_or(|(mode, id)| mode != mode_of(file) || id != blob)
         });
         let changed = changed.map(|(file, blob)| (file.path.clone(), mode_of(file), blob.clone()));
-        let changed = changed.collect();
+        let mut changed: Vec<_> = changed.collect();
+        for path in &walked.submodules {
+            let Some(id) = submodules.get(path) else { continue };
+            if before.get(path).is_none_or(|(mode, old)| mode != GITLINK || old != id) {
+                changed.push((path.clone(), GITLINK, id.clone()));
+            }
+        }
         let import = Import { request, gone, changed, time: now.max(0) };
         let Imported { commit, blobs, failed } = self.import(&import, unknown)?;
 
@@ -114,6 +117,22 @@ impl Mirror {
         Ok(Checkpoint { commit, tree, files_changed, not_held })
     }
 
+    /// The submodules of a tree, and the commit that the next commit in it would have for each: what is
+    /// staged, otherwise what its last commit has.
+    pub(super) fn submodules_of(
+        &self,
+        before: &TreeEntries,
+        head: Option<&Commit>,
+    ) -> Result<HashMap<Vec<u8>, ObjectId>, Error> {
+        let committed = head.map(|head| self.entries(head)).transpose()?;
+        let committed = committed.as_ref().unwrap_or(before).iter();
+        let gitlinks = committed.filter(|(_, (mode, _))| mode == GITLINK);
+        let mut found: HashMap<_, _> =
+            gitlinks.map(|(path, (_, id))| (path.clone(), id.clone())).collect();
+        found.extend(self.staged.iter().cloned());
+        Ok(found)
+    }
+
     /// Every file of a commit.
     pub(super) fn entries(&self, commit: &Commit) -> Result<TreeEntries, Error> {
         let line = self.line().args(["ls-tree", "-r", "-z", "--full-tree"]).arg(commit);
@@ -135,7 +154,7 @@ impl Mirror {
     }
 
     /// An index that has what is tracked, for the question what is ignored.
-    fn tracked(&self, request: &CheckpointRequest<'_>) -> Result<Index, Error> {
+    pub(super) fn tracked(&self, request: &CheckpointRequest<'_>) -> Result<Index, Error> {
         let failed = |error| Error::io("write an index in", &self.path, error);
         let folder = tempfile::Builder::new().prefix("index-").tempdir_in(&self.path);
         let index = Index(folder.map_err(failed)?);
@@ -154,10 +173,10 @@ impl Mirror {
     }
 }
 
-struct Index(tempfile::TempDir);
+pub(super) struct Index(tempfile::TempDir);
 
 impl Index {
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.0.path().join("index")
     }
 }
@@ -201,7 +220,7 @@ pub(super) fn mode_of(file: &FoundFile) -> &'static str {
     }
 }
 
-fn seconds_since_1970() -> i64 {
+pub(super) fn seconds_since_1970() -> i64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     elapsed.as_secs() as i64
 }

@@ -96,6 +96,37 @@ impl Mirror {
         self.git.read(self.line().args(["update-ref", &reference]).arg(commit)).map(drop)
     }
 
+    /// Makes sure that the repository has a commit with its history, if need be from here: what
+    /// nothing leads to any more is pruned there.
+    pub fn give_back(&self, repository: &Repository, commit: &Commit) -> Result<(), Error> {
+        let line = self.git.line_in(repository).args(["rev-list", "--objects", "--quiet"]);
+        if self.git.read(line.arg("--no-walk").arg(commit)).is_ok() {
+            return Ok(());
+        }
+        let failed = |error| Error::io("write a pack in", &self.path, error);
+        let pack = tempfile::NamedTempFile::new_in(&self.path).map_err(failed)?;
+        let mut wanted = format!("{commit}\n");
+        let known = self.git.line_in(repository).args(["for-each-ref", "--format=%(objectname)"]);
+        let known = self.git.read(known.args(["--", "refs/heads/", "refs/tags/"]))?;
+        // Only what is here can be left out.
+        let line = self.line().args(["cat-file", "--batch-check"]);
+        let known = self.git.read_with(line, Input::Bytes(known))?;
+        for line in String::from_utf8_lossy(&known).lines() {
+            if let Some((id, rest)) = line.split_once(' ')
+                && rest.starts_with("commit ")
+            {
+                wanted.push_str(&format!("^{id}\n"));
+            }
+        }
+        let line = self.line().args(["pack-objects", "--revs", "--stdout", "-q"]);
+        let output = pack.as_file().try_clone().map_err(failed)?;
+        let finished = self.git.finish(&line, Input::Bytes(wanted.into_bytes()), Some(output))?;
+        Git::succeeded(&line, finished)?;
+        let input = File::open(pack.path()).map_err(failed)?;
+        let line = self.git.line_in(repository).args(["index-pack", "--stdin", "--fix-thin"]);
+        self.git.read_with(line, Input::File(input)).map(drop)
+    }
+
     /// Whether a commit is here with every file of it. Its history is not looked through, which
     /// takes minutes in a large repository, and which comparing does not need.
     fn has_files(&self, commit: &Commit) -> Result<bool, Error> {

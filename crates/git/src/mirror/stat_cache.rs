@@ -25,6 +25,24 @@ pub(super) struct StatCache {
     pub(super) entries: HashMap<Vec<u8>, (Stamp, ObjectId)>,
 }
 
+impl Stamp {
+    pub(super) fn words(&self) -> String {
+        let Self { device, inode, size, modified: (a, b), changed: (c, d) } = self;
+        format!("{device} {inode} {size} {a} {b} {c} {d}")
+    }
+
+    pub(super) fn from_words<'a>(parts: &mut impl Iterator<Item = &'a [u8]>) -> Option<Self> {
+        let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<i64>().ok();
+        Some(Self {
+            device: number()? as u64,
+            inode: number()? as u64,
+            size: number()? as u64,
+            modified: (number()?, number()?),
+            changed: (number()?, number()?),
+        })
+    }
+}
+
 const VERSION: &str = "coven stat cache 1";
 
 impl StatCache {
@@ -40,15 +58,7 @@ impl StatCache {
         bytes.extend_from_slice(tree.as_os_str().as_bytes());
         bytes.push(0);
         for (path, (stamp, blob)) in &self.entries {
-            let Stamp { device, inode, size, modified, changed } = stamp;
-            let [(a, b), (c, d)] = [modified, changed];
-            bytes.extend_from_slice(
-                format!(
-                    "{device} {inode} {size} {a} {b} {c} {d} \
-                     {blob} "
-                )
-                .as_bytes(),
-            );
+            bytes.extend_from_slice(format!("{} {blob} ", stamp.words()).as_bytes());
             bytes.extend_from_slice(path);
             bytes.push(0);
         }
@@ -66,14 +76,7 @@ fn parse(bytes: &[u8], tree: &Path) -> Option<HashMap<Vec<u8>, (Stamp, ObjectId)
 
 fn parse_record(record: &[u8]) -> Option<(Vec<u8>, (Stamp, ObjectId))> {
     let mut parts = record.splitn(9, |byte| *byte == b' ');
-    let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<i64>().ok();
-    let stamp = Stamp {
-        device: number()? as u64,
-        inode: number()? as u64,
-        size: number()? as u64,
-        modified: (number()?, number()?),
-        changed: (number()?, number()?),
-    };
+    let stamp = Stamp::from_words(&mut parts)?;
     let blob = ObjectId::from_bytes(parts.next()?)?;
     Some((parts.next()?.to_vec(), (stamp, blob)))
 }
@@ -81,9 +84,13 @@ fn parse_record(record: &[u8]) -> Option<(Vec<u8>, (Stamp, ObjectId))> {
 /// A file for each path of a tree. Two paths with one hash overwrite each other's cache, which then
 /// is empty for the other.
 fn file(mirror: &Path, tree: &Path) -> PathBuf {
+    file_of(mirror, "stat-cache", tree)
+}
+
+pub(super) fn file_of(mirror: &Path, folder: &str, tree: &Path) -> PathBuf {
     // FNV-1a, because the name must be the same in the next process.
     let hash = tree.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    mirror.join("stat-cache").join(format!("{hash:016x}"))
+    mirror.join(folder).join(format!("{hash:016x}"))
 }

@@ -37,7 +37,7 @@ pub enum NotHeldReason {
     Special,
     /// It could not be read; with the words of the system.
     Unreadable(String),
-    /// The files of a submodule. The commit that the tree has for it is kept.
+    /// The files of a submodule that is checked out. The commit that the tree has for it is kept.
     Submodule,
     /// A name that a tree of git cannot have, such as `.GIT`.
     Name,
@@ -62,12 +62,16 @@ pub(super) struct Walked {
     pub(super) files: Vec<FoundFile>,
     pub(super) submodules: HashSet<Vec<u8>>,
     pub(super) not_held: Vec<NotHeld>,
+    /// Files and folders that were passed by because they are ignored.
+    pub(super) ignored: Vec<Vec<u8>>,
+    /// Folders that have a `.git`, but for the top folder.
+    pub(super) repositories: Vec<Vec<u8>>,
 }
 
 struct Walk<'a> {
     mirror: &'a Mirror,
     root: &'a Path,
-    /// Paths that the parent of the checkpoint has as submodules.
+    /// Paths that are submodules.
     gitlinks: &'a HashSet<Vec<u8>>,
     ignored: HashSet<Vec<u8>>,
     nested_asked: usize,
@@ -92,7 +96,7 @@ impl Mirror {
     }
 
     /// Files and whole folders that are ignored, relative to `root`.
-    fn ignored(&self, root: &Path, index: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    pub(super) fn ignored(&self, root: &Path, index: &Path) -> Result<Vec<Vec<u8>>, Error> {
         let line = self.line().cwd(root).env("GIT_WORK_TREE", root).env("GIT_INDEX_FILE", index);
         let line = line.args(["ls-files", "-z", "--others", "--ignored", "--exclude-standard"]);
         let output = self.git.read(line.arg("--directory"))?;
@@ -115,6 +119,7 @@ impl Walk<'_> {
         names.retain(|name| name != b"." && name != b"..");
         names.sort();
         if !path.is_empty() && names.iter().any(|name| name == b".git") {
+            self.found.repositories.push(path.to_vec());
             self.ignore_as_nested(path)?;
         }
         for name in names {
@@ -123,6 +128,7 @@ impl Walk<'_> {
             }
             let below = join(path, &name);
             if self.ignored.contains(&below) {
+                self.found.ignored.push(below);
                 continue;
             }
             if name.eq_ignore_ascii_case(b".git") {
@@ -158,7 +164,9 @@ impl Walk<'_> {
                 match open_folder(parent, name) {
                     _ if depth >= MAX_DEPTH => self.skip(&path, NotHeldReason::TooDeep),
                     Err(error) => self.skip(&path, unreadable(error)),
-                    Ok(folder) if self.gitlinks.contains(&path) => self.submodule(&folder, path),
+                    Ok(folder) if self.gitlinks.contains(&path) => {
+                        self.submodule(&folder, path, depth)?;
+                    }
                     Ok(folder) => {
                         self.folder(rustix::fd::AsFd::as_fd(&folder), &path, depth + 1)?;
                     }
@@ -174,15 +182,21 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A submodule without files is as the checkout left it.
-    fn submodule(&mut self, folder: &OwnedFd, path: Vec<u8>) {
-        let has_files = Dir::read_from(folder).is_ok_and(|mut entries| {
-            entries.any(|entry| entry.is_ok_and(|entry| !is_dots(entry.file_name().to_bytes())))
-        });
-        if has_files {
+    /// A submodule that was checked out has a repository of its own. In the folder of any other, what
+    /// is there are files like all others, which are nowhere else.
+    fn submodule(&mut self, folder: &OwnedFd, path: Vec<u8>, depth: usize) -> Result<(), Error> {
+        if statat(folder, ".git", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             self.skip(&path, NotHeldReason::Submodule);
+            self.found.repositories.push(path.clone());
+            self.found.submodules.insert(path);
+            return Ok(());
         }
-        self.found.submodules.insert(path);
+        let before = self.found.files.len();
+        self.folder(rustix::fd::AsFd::as_fd(folder), &path, depth + 1)?;
+        if self.found.files.len() == before {
+            self.found.submodules.insert(path);
+        }
+        Ok(())
     }
 
     /// Adds what a nested repository ignores by its own rules. git is told that the nested folder is
@@ -210,11 +224,10 @@ impl Walk<'_> {
     }
 }
 
-fn is_dots(name: &[u8]) -> bool {
-    name == b"." || name == b".."
-}
-
-fn open_folder(parent: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<OwnedFd, Errno> {
+pub(super) fn open_folder(
+    parent: BorrowedFd<'_>,
+    name: &std::ffi::OsStr,
+) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(parent, name, flags, Mode::empty())
 }
@@ -223,7 +236,7 @@ fn unreadable(error: Errno) -> NotHeldReason {
     NotHeldReason::Unreadable(std::io::Error::from(error).to_string())
 }
 
-fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
     if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
 }
 

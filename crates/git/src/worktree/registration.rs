@@ -63,7 +63,7 @@ pub(super) fn check_git_file(path: &Path, git_dir: &Path) -> Result<(), Error> {
     }
 }
 
-fn read_pointer(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_pointer(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
     let flags = (rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW).bits() as i32;
@@ -74,7 +74,7 @@ fn read_pointer(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 /// A path without `.` and `..`, by its letters alone.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {

@@ -71,7 +71,6 @@ fn drivers_in_a_configuration_that_was_written_later_do_not_run() {
 #[test]
 fn a_merge_driver_that_was_not_there_before_does_not_run() {
     let fixture = Fixture::new();
-    let allowed = fixture.allowed();
     std::fs::write(fixture.root().join(".gitattributes"), "* merge=x\n").unwrap();
     let base = fixture.commit("attributes");
     fixture.write("repo/a.txt", "ours\n");
@@ -84,7 +83,7 @@ fn a_merge_driver_that_was_not_there_before_does_not_run() {
     fixture.naive(&fixture.root(), &["merge-tree", "--write-tree", ours.as_str(), theirs.as_str()]);
     assert!(fixture.ran("merged"), "the attack itself must work");
 
-    fixture.git.merge_tree(&fixture.repository(), &ours, &theirs, &allowed).unwrap();
+    fixture.git.merge_tree(&fixture.repository(), &ours, &theirs).unwrap();
     assert!(!fixture.ran("merged"));
 }
 
@@ -102,10 +101,7 @@ fn a_file_system_monitor_in_the_configuration_of_a_tree_does_not_run() {
 
     let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
     hold(&mirror, &tree, &fixture.head());
-    // Not even where it was allowed: no call needs it.
-    let allowed = fixture.git.executable_config(&inside).unwrap();
-    assert!(allowed.keys.contains_key("core.fsmonitor"));
-    fixture.git.dirty_paths(&inside, &allowed).unwrap();
+    fixture.git.dirty_paths(&inside).unwrap();
     fixture.git.remove_worktree(&fixture.repository(), &tree).unwrap();
     assert!(!tree.exists());
     assert!(!fixture.ran("watched"));
@@ -128,13 +124,16 @@ fn hooks_that_came_later_do_not_run_and_are_said() {
     let repository = fixture.repository();
     let path = fixture.path("tree/one");
     let head = fixture.head();
-    let added = fixture.git.add_worktree(&repository, &path, "coven/one", &head, &allowed).unwrap();
-    assert!(added.neutralised.hooks.contains(&"post-checkout".to_owned()));
+    let added = fixture.git.add_worktree(&repository, &path, "coven/one", &head).unwrap();
+    let inside = repository.in_worktree(&path, &added.git_dir);
+    let hook = fixture.git.checkout_hook(&inside, &head, &allowed).unwrap();
+    assert!(hook.neutralised.hooks.contains(&"post-checkout".to_owned()));
+    assert!(hook.command.is_none());
     std::fs::write(path.join("b.txt"), "b").unwrap();
-    commit(&fixture, &repository.in_worktree(&path, &added.git_dir), &allowed);
+    commit(&fixture, &inside, &allowed);
     let tip = fixture.git.tip(&repository, "coven/one").unwrap().unwrap();
     assert_ne!(tip, head);
-    fixture.git.fast_forward(&repository, "main", &head, &tip, &allowed).unwrap();
+    fixture.git.fast_forward(&repository, "main", &head, &tip).unwrap();
     fixture.git.create_branch(&repository, "coven/two", &tip).unwrap();
     fixture.git.delete_branch(&repository, "coven/two", &tip).unwrap();
     assert!(!fixture.ran("hooked"));
@@ -199,7 +198,7 @@ fn a_nested_repository_runs_nothing_and_its_files_are_held() {
     assert_eq!(names, wanted.map(|name| format!("nested/{name}")));
     mirror.present(&tree, Some(&held.commit), None).unwrap();
     let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
-    fixture.git.dirty_paths(&inside, &fixture.allowed()).unwrap();
+    fixture.git.dirty_paths(&inside).unwrap();
     assert!(!fixture.ran("nested-ran"));
     std::fs::write(tree.join("beside.txt"), "committed all the same").unwrap();
     commit(&fixture, &inside, &fixture.allowed());
@@ -288,8 +287,71 @@ fn a_filter_that_was_changed_since_is_replaced_in_a_checkout() {
 
     let (repository, head) = (fixture.repository(), fixture.head());
     let path = fixture.path("tree/one");
-    let added = fixture.git.add_worktree(&repository, &path, "coven/one", &head, &allowed).unwrap();
-    assert_eq!(added.neutralised.keys, ["filter.x.smudge"]);
+    let begun = fixture.git.begin_worktree(&repository, &path, "coven/one", &head).unwrap();
+    let inside = repository.in_worktree(&path, &begun.git_dir);
+    let files = fixture.git.check_out_command(&inside, &allowed).unwrap();
+    fixture.git.run(&files).unwrap();
+    let hook = fixture.git.checkout_hook(&inside, &head, &allowed).unwrap();
+    assert_eq!(hook.neutralised.keys, ["filter.x.smudge"]);
     assert_eq!(std::fs::read(path.join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
     assert!(!fixture.ran("smudged"));
+}
+
+/// Naive: the user's own hooks and filters run in whatever git does, and both read files of the
+/// repository that agents write: `core.hooksPath` and a filter may lead to tracked files.
+#[test]
+fn no_call_of_ours_runs_a_program_that_the_user_has() {
+    let fixture = Fixture::new();
+    let root = fixture.root();
+    let trap = fixture.trap("ran");
+    std::fs::create_dir(root.join(".husky")).unwrap();
+    let hooks = ["post-checkout", "post-merge", "post-index-change", "reference-transaction"];
+    for hook in hooks {
+        std::fs::copy(&trap, root.join(".husky").join(hook)).unwrap();
+    }
+    for key in ["filter.x.clean", "filter.x.smudge", "merge.x.driver"] {
+        fixture.plain(&root, &["config", key, &trap]);
+    }
+    fixture.write("repo/.gitattributes", "*.big filter=x\nlist.txt merge=x\n");
+    fixture.write("repo/one.big", "one\n");
+    fixture.write("repo/list.txt", "a\nb\nc\nd\ne\nf\ng\n");
+    let base = fixture.commit("programs");
+    fixture.plain(&root, &["config", "core.hooksPath", ".husky"]);
+    let (git, repository) = (&fixture.git, fixture.repository());
+    fixture.ran("ran");
+    fixture.plain(&root, &["worktree", "add", "-q", "-b", "naive", "../naive"]);
+    assert!(fixture.ran("ran"), "the attack itself must work");
+
+    let path = fixture.path("tree/one");
+    let added = git.add_worktree(&repository, &path, "coven/one", &base).unwrap();
+    let inside = repository.in_worktree(&path, &added.git_dir);
+    let change = |list: &str, big: &str| {
+        std::fs::write(path.join("list.txt"), list).unwrap();
+        std::fs::write(path.join("one.big"), big).unwrap();
+        let off = ["-c", "core.hooksPath=/dev/null", "-c", "filter.x.clean="];
+        fixture.plain(&path, &[&off[..], &["commit", "-qam", "a change"]].concat());
+        fixture.plain(&path, &["rev-parse", "HEAD"]).parse::<coven_git::Commit>().unwrap()
+    };
+    let ours = change("A\nb\nc\nd\ne\nf\ng\n", "one\n");
+    fixture.plain(&path, &["-c", "core.hooksPath=/dev/null", "reset", "-q", "--soft", "HEAD~1"]);
+    let theirs = change("a\nb\nc\nd\ne\nf\nG\n", "two\n");
+    fixture.ran("ran");
+    let merged = git.merge_tree(&repository, &ours, &theirs).unwrap();
+    assert!(matches!(merged, coven_git::Merged::Clean(_)), "{merged:?}");
+    let replayed = git.rebase_onto(&repository, &ours, &base, &theirs, "merge").unwrap();
+    assert!(matches!(replayed, coven_git::Replayed::Done { .. }), "{replayed:?}");
+    assert_eq!(
+        git.filtered_paths(&repository, &base, None).unwrap(),
+        [std::path::PathBuf::from("one.big")]
+    );
+    std::fs::write(root.join("one.big"), "one\n").unwrap();
+    git.dirty_paths(&repository).unwrap();
+    assert!(git.changed_tracked_paths(&repository, &base).unwrap().is_empty());
+    git.fast_forward(&repository, "main", &base, &theirs).unwrap();
+    git.create_branch(&repository, "coven/two", &base).unwrap();
+    git.delete_branch(&repository, "coven/two", &base).unwrap();
+    git.put_head_on(&inside, "coven/one", "a test").unwrap();
+    git.remove_worktree_with_changes(&repository, &path).unwrap();
+    assert!(!fixture.ran("ran"));
+    assert_eq!(std::fs::read(root.join("one.big")).unwrap(), b"two\n");
 }

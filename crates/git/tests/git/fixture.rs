@@ -114,15 +114,18 @@ impl Fixture {
         self.plain(&self.root(), &["rev-parse", "HEAD"]).parse().unwrap()
     }
 
-    /// A tree `tree/NAME` on the branch `coven/NAME`.
+    /// A tree `tree/NAME` on the branch `coven/NAME`, with filters as the user has them.
     pub(crate) fn tree(&self, name: &str) -> (PathBuf, AddedWorktree) {
         let path = self.path(&format!("tree/{name}"));
-        let repository = self.repository();
-        let allowed = self.git.executable_config(&repository).unwrap();
-        let branch = format!("coven/{name}");
-        let added =
-            self.git.add_worktree(&repository, &path, &branch, &self.head(), &allowed).unwrap();
-        (path, added)
+        let (repository, branch) = (self.repository(), format!("coven/{name}"));
+        let begun = self.git.begin_worktree(&repository, &path, &branch, &self.head()).unwrap();
+        if begun.is_empty {
+            let inside = repository.in_worktree(&path, &begun.git_dir);
+            let files = self.git.check_out_command(&inside, &self.allowed()).unwrap();
+            self.git.run(&files).unwrap();
+            self.git.finish_worktree(&repository, &path).unwrap();
+        }
+        (path, begun)
     }
 
     pub(crate) fn allowed(&self) -> ExecutableConfig {

@@ -17,9 +17,8 @@ fn a_repository_of_another_user_is_refused_with_gits_words() {
 /// Makes a tree in a repository, changes it and brings it back.
 fn round_trip(fixture: &Fixture, git: &Git, root: &std::path::Path) {
     let found = git.discover(root).unwrap().unwrap();
-    let allowed = git.executable_config(&found.repository).unwrap();
     let tree = fixture.path("tree/one");
-    git.add_worktree(&found.repository, &tree, "coven/one", &found.head, &allowed).unwrap();
+    git.add_worktree(&found.repository, &tree, "coven/one", &found.head).unwrap();
     let mirror = Mirror::open_or_make(git, &fixture.path("state/m"), &found.repository).unwrap();
     mirror.take_in(&found.repository, &found.head).unwrap();
     let baseline = hold(&mirror, &tree, &found.head);

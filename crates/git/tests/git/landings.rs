@@ -35,9 +35,9 @@ fn commits_are_replayed_with_author_date_and_message() {
     let amended: Commit = fixture.plain(&path, &["rev-parse", "HEAD"]).parse().unwrap();
     assert_ne!(tip, amended);
 
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
+    let repository = fixture.repository();
     let rebase = |onto: &Commit| {
-        fixture.git.rebase_onto(&repository, onto, &base, &amended, "merge", &allowed).unwrap()
+        fixture.git.rebase_onto(&repository, onto, &base, &amended, "merge").unwrap()
     };
     let Replayed::Done { tip, commits, merged: false } = rebase(&onto) else { panic!() };
     assert_eq!(commits.len(), 2);
@@ -68,14 +68,13 @@ fn a_branch_with_merges_lands_as_a_merge_and_a_squash_as_one_commit() {
     let path = fixture.path("work/topic");
     fixture.plain(&path, &["merge", "-q", "--no-edit", "side"]);
     let tip: Commit = fixture.plain(&path, &["rev-parse", "HEAD"]).parse().unwrap();
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
-    let rebased =
-        fixture.git.rebase_onto(&repository, &onto, &base, &tip, "Merge topic", &allowed).unwrap();
+    let repository = fixture.repository();
+    let rebased = fixture.git.rebase_onto(&repository, &onto, &base, &tip, "Merge topic").unwrap();
     let Replayed::Done { tip: merge, merged: true, .. } = rebased else { panic!("{rebased:?}") };
     let parents = fixture.plain(&fixture.root(), &["log", "-1", "--format=%P", merge.as_str()]);
     assert_eq!(parents, format!("{onto} {tip}"));
     let squash = |onto: &Commit, since: &Commit, tip: &Commit| {
-        fixture.git.squash_onto(&repository, onto, since, tip, "All of it", &allowed).unwrap()
+        fixture.git.squash_onto(&repository, onto, since, tip, "All of it").unwrap()
     };
     let Replayed::Done { tip: squashed, .. } = squash(&onto, &base, &tip) else { panic!() };
     let parents = fixture.plain(&fixture.root(), &["log", "-1", "--format=%P", squashed.as_str()]);
@@ -89,9 +88,9 @@ fn what_came_after_a_squash_is_squashed_alone() {
     let fixture = Fixture::new();
     let base = fixture.head();
     let first = branch(&fixture, "topic", &base, &[("a.txt", "one\ntopic\nthree\n")]);
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
+    let repository = fixture.repository();
     let squash = |onto: &Commit, since: &Commit, tip: &Commit| {
-        fixture.git.squash_onto(&repository, onto, since, tip, "All of it", &allowed).unwrap()
+        fixture.git.squash_onto(&repository, onto, since, tip, "All of it").unwrap()
     };
     let Replayed::Done { tip: squashed, .. } = squash(&base, &base, &first) else { panic!() };
     // The target goes on in the same line; so does the topic, elsewhere.
@@ -115,13 +114,12 @@ fn conflicts_are_named_before_anything_is_touched() {
     let base = fixture.head();
     let ours = branch(&fixture, "ours", &base, &[("a.txt", "one\nours\nthree\n")]);
     let theirs = branch(&fixture, "theirs", &base, &[("a.txt", "one\ntheirs\nthree\n")]);
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
-    let merged = fixture.git.merge_tree(&repository, &ours, &theirs, &allowed).unwrap();
+    let repository = fixture.repository();
+    let merged = fixture.git.merge_tree(&repository, &ours, &theirs).unwrap();
     let Merged::Conflict { paths, messages } = merged else { panic!("{merged:?}") };
     assert_eq!(paths, [PathBuf::from("a.txt")]);
     assert!(messages.iter().any(|words| words.contains("CONFLICT (content)")), "{messages:?}");
-    let rebased =
-        fixture.git.rebase_onto(&repository, &ours, &base, &theirs, "merge", &allowed).unwrap();
+    let rebased = fixture.git.rebase_onto(&repository, &ours, &base, &theirs, "merge").unwrap();
     assert!(matches!(&rebased, Replayed::Conflict { commit, .. } if *commit == theirs));
 }
 
@@ -136,8 +134,7 @@ fn a_file_that_both_sides_renamed_is_a_conflict_of_three_paths() {
         fixture.commit_in(&path, "rename")
     };
     let (ours, theirs) = (renamed("ours"), renamed("theirs"));
-    let merged =
-        fixture.git.merge_tree(&fixture.repository(), &ours, &theirs, &fixture.allowed()).unwrap();
+    let merged = fixture.git.merge_tree(&fixture.repository(), &ours, &theirs).unwrap();
     let Merged::Conflict { paths, messages } = merged else { panic!("{merged:?}") };
     assert_eq!(paths, ["a.txt", "ours.txt", "theirs.txt"].map(PathBuf::from));
     assert!(messages.iter().any(|words| words.contains("rename/rename")), "{messages:?}");
@@ -148,8 +145,8 @@ fn a_clean_checkout_moves_forward_and_a_dirty_one_is_left_alone() {
     let fixture = Fixture::new();
     let base = fixture.head();
     let tip = branch(&fixture, "topic", &base, &[("a.txt", "new\n")]);
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
-    let forward = || fixture.git.fast_forward(&repository, "main", &base, &tip, &allowed);
+    let repository = fixture.repository();
+    let forward = || fixture.git.fast_forward(&repository, "main", &base, &tip);
     fixture.write("repo/a.txt", "mine");
     fixture.write("repo/folder/other.txt", "mine");
     let refused = forward();
@@ -157,7 +154,7 @@ fn a_clean_checkout_moves_forward_and_a_dirty_one_is_left_alone() {
         matches!(&refused, Err(Error::Dirty { paths, .. }) if paths == &[PathBuf::from("a.txt")])
     );
     let asked = ["a.txt", "b.txt", "folder/other.txt"].map(PathBuf::from);
-    let overlap = fixture.git.dirty_among(&repository, &asked, &allowed).unwrap();
+    let overlap = fixture.git.dirty_among(&repository, &asked).unwrap();
     assert_eq!(overlap, ["a.txt", "folder/other.txt"].map(PathBuf::from));
     fixture.plain(&fixture.root(), &["checkout", "-q", "a.txt"]);
     // An untracked file that is not in the way is none of our business.
@@ -208,22 +205,23 @@ fn a_dirty_checkout_is_byte_for_byte_the_same_after_everything() {
     let before = state(&fixture);
 
     let (tree, added) = fixture.tree("one");
-    let (repository, allowed) = (fixture.repository(), fixture.allowed());
+    let repository = fixture.repository();
     let list = ".worktreeinclude".as_ref();
     fixture.git.copy_included(&repository, list, &tree, 1 << 20).unwrap();
     let mirror = fixture.mirror();
     let baseline = hold(&mirror, &tree, &base);
-    std::fs::write(tree.join("b.txt"), "agent").unwrap();
+    for name in ["a.txt", "b.txt"] {
+        std::fs::write(tree.join(name), "agent").unwrap();
+    }
     let held = hold(&mirror, &tree, &baseline.commit);
     mirror.changes(&baseline.commit, &held.commit).unwrap();
     let tip = fixture.commit_in(&tree, "agent");
-    let merged =
-        fixture.git.rebase_onto(&repository, &base, &base, &tip, "merge", &allowed).unwrap();
+    let merged = fixture.git.rebase_onto(&repository, &base, &base, &tip, "merge").unwrap();
     assert!(matches!(merged, Replayed::Done { .. }));
     fixture.git.create_branch(&repository, "landed", &tip).unwrap();
-    assert!(fixture.git.fast_forward(&repository, "main", &base, &tip, &allowed).is_err());
+    assert!(fixture.git.fast_forward(&repository, "main", &base, &tip).is_err());
     let inside = repository.in_worktree(&tree, &added.git_dir);
-    fixture.git.dirty_paths(&inside, &allowed).unwrap();
+    fixture.git.dirty_paths(&inside).unwrap();
     std::fs::remove_file(tree.join(".env")).unwrap();
     fixture.git.remove_worktree(&repository, &tree).unwrap();
     fixture.git.delete_branch(&repository, "coven/one", &tip).unwrap();
@@ -234,4 +232,26 @@ fn a_dirty_checkout_is_byte_for_byte_the_same_after_everything() {
     assert!(changed.is_empty(), "{changed:?}");
     let fsck = fixture.naive(&fixture.root(), &["fsck", "--strict"]);
     assert!(fsck.status.success());
+}
+
+/// Naive: git's list has a name that it would give to the file, `x~` and a commit.
+#[test]
+fn a_conflict_of_a_file_with_a_folder_or_a_link_names_the_path_that_both_have() {
+    let fixture = Fixture::new();
+    let base = fixture.head();
+    let file = branch(&fixture, "file", &base, &[("x", "1"), ("y", "1")]);
+    let folder = branch(&fixture, "folder", &base, &[]);
+    let path = fixture.path("work/folder");
+    std::fs::create_dir(path.join("x")).unwrap();
+    std::fs::write(path.join("x/inner"), "2").unwrap();
+    std::os::unix::fs::symlink("a.txt", path.join("y")).unwrap();
+    assert_ne!(fixture.commit_in(&path, "others"), folder);
+    let folder: Commit = fixture.plain(&path, &["rev-parse", "HEAD"]).parse().unwrap();
+    let repository = fixture.repository();
+    for (ours, theirs) in [(&file, &folder), (&folder, &file)] {
+        let merged = fixture.git.merge_tree(&repository, ours, theirs).unwrap();
+        let Merged::Conflict { paths, messages } = merged else { panic!() };
+        assert_eq!(paths, [PathBuf::from("x"), PathBuf::from("y")]);
+        assert!(messages.iter().all(|message| !message.contains('~')), "{messages:?}");
+    }
 }

@@ -26,14 +26,19 @@ fn a_wrapper_is_started_in_the_place_of_git() {
 }
 
 #[test]
-fn a_tree_whose_post_checkout_hook_fails_is_ready_and_says_so() {
+fn a_post_checkout_hook_that_fails_leaves_the_tree_as_it_is() {
     let fixture = Fixture::new();
     let hook = fixture.root().join(".git/hooks/post-checkout");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     std::fs::write(&hook, "#!/bin/sh\necho no luck >&2\nexit 3\n").unwrap();
     make_executable(&hook);
     let (tree, added) = fixture.tree("one");
-    assert_eq!(added.hook_failure.as_deref(), Some("no luck"));
+    let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
+    let hook = fixture.git.checkout_hook(&inside, &fixture.head(), &fixture.allowed()).unwrap();
+    let Err(Error::Failed { words, .. }) = fixture.git.run(&hook.command.unwrap()) else {
+        panic!("the hook fails")
+    };
+    assert_eq!(words, "no luck");
     assert!(tree.join("a.txt").exists());
     assert!(fixture.tree("one").1.existed);
 }
@@ -76,4 +81,43 @@ fn a_hook_that_hangs_is_ended_with_its_children() {
         assert!(Instant::now() < deadline, "a child of the hook is alive");
         std::thread::yield_now();
     }
+}
+
+/// Naive: a signing program that the repository names is one that nobody allowed, so it does nothing
+/// and the commit fails; and one that the user has signs what somebody else wanted signed.
+#[test]
+fn only_the_user_says_whether_commits_are_signed() {
+    let fixture = Fixture::new();
+    let signer = fixture.path("signer.sh");
+    let ran = fixture.path("ran");
+    let script = format!("#!/bin/sh\ntouch '{}'\nexit 1\n", ran.display());
+    std::fs::write(&signer, script).unwrap();
+    make_executable(&signer);
+    let program = signer.to_str().unwrap();
+    // Of the user, who signs with it by hand.
+    fixture.plain(&fixture.root(), &["config", "--global", "gpg.program", program]);
+    let allowed = fixture.allowed();
+    let (tree, added) = fixture.tree("one");
+    std::fs::write(tree.join("b.txt"), "b").unwrap();
+    // Of an agent, who can write there.
+    fixture.plain(&tree, &["config", "commit.gpgsign", "true"]);
+    fixture.plain(&tree, &["config", "user.signingkey", "ABCDEF"]);
+    let inside = fixture.repository().in_worktree(&tree, &added.git_dir);
+    let message_file = fixture.path("message");
+    std::fs::write(&message_file, "text").unwrap();
+    let request =
+        CommitRequest { tree: &inside, message_file: &message_file, author: None, unsigned: false };
+    let commands = fixture.git.commit_commands(&request, &allowed).unwrap();
+    assert_eq!(commands.neutralised.keys, ["commit.gpgsign", "user.signingkey"]);
+    fixture.git.run(&commands.add).unwrap();
+    fixture.git.run(&commands.commit).unwrap();
+    assert!(!ran.exists(), "nothing was signed");
+    assert_eq!(fixture.plain(&tree, &["status", "--porcelain"]), "");
+
+    // What the user had configured when the tree was made holds.
+    std::fs::write(tree.join("c.txt"), "c").unwrap();
+    let commands = fixture.git.commit_commands(&request, &fixture.allowed()).unwrap();
+    fixture.git.run(&commands.add).unwrap();
+    assert!(fixture.git.run(&commands.commit).is_err());
+    assert!(ran.exists(), "the program of the user signs");
 }

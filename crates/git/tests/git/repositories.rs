@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use coven_git::{Error, ExecutableConfig};
+use coven_git::Error;
 
 use crate::fixture::{Fixture, make_executable};
 
@@ -119,14 +119,14 @@ fn references_move_only_from_where_they_are_expected() {
 
 fn parallel(count: usize) {
     let fixture = Fixture::new();
-    let (repository, head, allowed) = (fixture.repository(), fixture.head(), fixture.allowed());
+    let (repository, head) = (fixture.repository(), fixture.head());
     std::thread::scope(|scope| {
         for number in 0..count {
-            let (fixture, repository, head, allowed) = (&fixture, &repository, &head, &allowed);
+            let (fixture, repository, head) = (&fixture, &repository, &head);
             scope.spawn(move || {
                 let path = fixture.path(&format!("tree/{number}"));
                 let branch = format!("coven/{number}");
-                fixture.git.add_worktree(repository, &path, &branch, head, allowed).unwrap();
+                fixture.git.add_worktree(repository, &path, &branch, head).unwrap();
             });
         }
     });
@@ -156,19 +156,19 @@ fn a_tree_is_made_while_the_configuration_is_locked() {
 #[test]
 fn a_lock_that_is_let_go_is_waited_for_and_one_that_is_not_is_an_error_of_gits_words() {
     let fixture = Fixture::new();
-    let (repository, head, allowed) = (fixture.repository(), fixture.head(), fixture.allowed());
+    let (repository, head) = (fixture.repository(), fixture.head());
     let lock = fixture.root().join(".git/refs/heads/coven/one.lock");
     std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
     OpenOptions::new().write(true).create_new(true).open(&lock).unwrap();
     let path = fixture.path("tree/one");
     let hasty = fixture.git.clone().with_deadline(Duration::from_secs(2));
-    let result = hasty.add_worktree(&repository, &path, "coven/one", &head, &allowed);
+    let result = hasty.add_worktree(&repository, &path, "coven/one", &head);
     let Err(Error::Failed { words, .. }) = result else { panic!("{result:?}") };
     assert!(words.contains("File exists"), "{words}");
     assert!(!path.exists());
 
     std::thread::scope(|scope| {
-        let add = || fixture.git.add_worktree(&repository, &path, "coven/one", &head, &allowed);
+        let add = || fixture.git.add_worktree(&repository, &path, "coven/one", &head);
         let adding = scope.spawn(add);
         std::fs::remove_file(&lock).unwrap();
         adding.join().unwrap().unwrap();
@@ -191,10 +191,10 @@ fn asked_again_it_is_the_same_tree() {
 #[test]
 fn what_an_interrupted_attempt_left_is_finished_or_refused() {
     let fixture = Fixture::new();
-    let (repository, head, allowed) = (fixture.repository(), fixture.head(), fixture.allowed());
+    let (repository, head) = (fixture.repository(), fixture.head());
     let add = |name: &str| {
         let path = fixture.path(&format!("tree/{name}"));
-        fixture.git.add_worktree(&repository, &path, &format!("coven/{name}"), &head, &allowed)
+        fixture.git.add_worktree(&repository, &path, &format!("coven/{name}"), &head)
     };
     // A branch without a folder, at the base.
     fixture.plain(&fixture.root(), &["branch", "coven/branch"]);
@@ -239,17 +239,21 @@ fn a_checkout_that_was_killed_in_the_middle_is_finished() {
     std::fs::write(&script, "#!/bin/sh\nkill -9 0\n").unwrap();
     make_executable(&script);
     fixture.plain(&root, &["config", "filter.slow.smudge", script.to_str().unwrap()]);
-    let (repository, head, allowed) = (fixture.repository(), fixture.head(), fixture.allowed());
+    let (repository, head) = (fixture.repository(), fixture.head());
     let path = fixture.path("tree/one");
-    let add = |allowed: &ExecutableConfig| {
-        fixture.git.add_worktree(&repository, &path, "coven/one", &head, allowed)
-    };
-    let killed = add(&allowed);
+    let begin = || fixture.git.begin_worktree(&repository, &path, "coven/one", &head).unwrap();
+    let inside = repository.in_worktree(&path, &begin().git_dir);
+    let files = fixture.git.check_out_command(&inside, &fixture.allowed()).unwrap();
+    let killed = fixture.git.run(&files);
     assert!(matches!(killed, Err(Error::Failed { .. })), "{killed:?}");
-    assert!(path.exists(), "half of it is there");
+    assert!(path.join("a.txt").exists(), "half of it is there");
     fixture.plain(&root, &["config", "filter.slow.smudge", "cat"]);
-    let added = add(&fixture.allowed()).unwrap();
-    assert!(added.existed);
+    let again = begin();
+    assert!(again.existed && again.is_empty);
+    let files = fixture.git.check_out_command(&inside, &fixture.allowed()).unwrap();
+    fixture.git.run(&files).unwrap();
+    fixture.git.finish_worktree(&repository, &path).unwrap();
+    assert!(!begin().is_empty);
     assert_eq!(std::fs::read(path.join("z.slow")).unwrap(), b"slow");
     assert_eq!(fixture.plain(&path, &["status", "--porcelain"]), "");
     let trees = fixture.git.worktrees(&repository).unwrap();

@@ -15,7 +15,7 @@ use crate::fixture::{Fixture, hold, hold_as, make_executable};
 fn a_tree_is_made_held_compared_and_restored() {
     let fixture = Fixture::new();
     let (tree, added) = fixture.tree("one");
-    assert!(!added.existed && added.neutralised.is_empty());
+    assert!(!added.existed);
     assert!(added.git_dir.starts_with(fixture.root().join(".git/worktrees")));
     let mirror = fixture.mirror();
     let baseline = hold(&mirror, &tree, &fixture.head());
@@ -335,8 +335,31 @@ fn a_submodule_keeps_its_commit_and_its_files_are_said_not_to_be_held() {
     let mirror = fixture.mirror();
     let baseline = hold(&mirror, &tree, &fixture.head());
     assert_eq!((baseline.files_changed, baseline.not_held.len()), (0, 0));
+    std::fs::write(tree.join("sub/.git"), "gitdir: elsewhere\n").unwrap();
     std::fs::write(tree.join("sub/inner.txt"), "x").unwrap();
     let held = hold(&mirror, &tree, &baseline.commit);
     assert_eq!(held.files_changed, 0);
     assert_eq!(held.not_held[0].reason, NotHeldReason::Submodule);
+}
+
+/// Naive: what is below the path of a submodule belongs to it, checked out or not.
+#[test]
+fn files_in_the_folder_of_a_submodule_that_is_not_checked_out_are_held() {
+    let fixture = Fixture::new();
+    let gitlink = format!("160000,{},sub", fixture.head());
+    fixture.plain(&fixture.root(), &["update-index", "--add", "--cacheinfo", &gitlink]);
+    fixture.plain(&fixture.root(), &["commit", "-q", "-m", "submodule"]);
+    let (tree, _) = fixture.tree("one");
+    let mirror = fixture.mirror();
+    let baseline = hold(&mirror, &tree, &fixture.head());
+    assert_eq!((baseline.files_changed, baseline.not_held.len()), (0, 0));
+    std::fs::write(tree.join("sub/notes.txt"), "x").unwrap();
+    let held = hold(&mirror, &tree, &baseline.commit);
+    assert_eq!((held.files_changed, held.not_held.len()), (2, 0), "instead of the submodule");
+    let open = mirror.uncommitted(&tree, &fixture.head(), &[]).unwrap();
+    assert_eq!(open, [PathBuf::from("sub"), PathBuf::from("sub/notes.txt")]);
+    std::fs::remove_file(tree.join("sub/notes.txt")).unwrap();
+    let tip = fixture.head();
+    let now = mirror.present(&tree, Some(&held.commit), Some(&tip)).unwrap();
+    assert!(mirror.has_same_files(&now, &baseline.commit).unwrap());
 }

@@ -129,6 +129,16 @@ pub enum TaskRole {
     Round(u32),
     /// The agent that judges, in this round, from 1.
     Arbiter(u32),
+    /// The command that says whether the loop is done: after this round, from 1, or with 0 before the
+    /// first.
+    Check(u32),
+}
+
+impl TaskRole {
+    /// Whether it says of a round of a loop what became of it, and is no work itself.
+    pub fn is_judge(self) -> bool {
+        matches!(self, Self::Arbiter(_) | Self::Check(_))
+    }
 }
 
 /// Where the output of a step is.

@@ -176,7 +176,7 @@ pub(crate) struct JobDetails {
 impl JobDetails {
     /// The outcome of the job with everything that belongs to it, to be written down.
     fn complete(&self, outcome: JobOutcome) -> JobOutcome {
-        let outcome = self.without_secrets(self.with_conversation(outcome));
+        let outcome = self.without_secrets(self.with_conversation(self.in_its_tree(outcome)));
         let outcome = self.with_touched(follow::with_short_reason(outcome));
         if let Ok(adapter) = self.adapter() {
             self.leave_private_home(&*adapter);

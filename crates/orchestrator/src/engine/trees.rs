@@ -4,11 +4,15 @@
 //! Where git keeps things comes from what was recorded when the session was made, never from the
 //! tree, which an agent can write to. Calls of one repository take turns.
 
+mod check_out;
 mod checkpoint;
 mod comments;
 mod commit;
 mod compare;
+mod head;
 mod land;
+mod landing_note;
+mod left_out;
 mod look;
 mod merge;
 mod ports;
@@ -17,6 +21,8 @@ mod restore;
 mod review;
 mod setup;
 mod size;
+#[cfg(test)]
+mod tests;
 mod tree_job;
 mod turn;
 
@@ -33,6 +39,7 @@ use coven_workflow::state::{TreeRun, WorkflowRun};
 use coven_workflow::{SessionInput, State};
 use tokio::sync::{mpsc, oneshot};
 
+use self::check_out::BegunTree;
 pub(crate) use self::comments::{WantedComments, about, as_written};
 use self::commit::CommitJob;
 pub(crate) use self::look::{entry, sessions_with_trees};
@@ -122,10 +129,12 @@ impl TreeJob {
     ) -> Result<TreeReport, TreeError> {
         match &self.order {
             TreeOrder::Make(tree) => {
-                let made = turn.run(move || place.make()).await?;
+                let new = place.clone();
+                let made = self.make(run, &place, turn).await?;
                 // It may take minutes, and other trees are made meanwhile.
                 if let TreeReport::Ready(ready) = &made {
                     self.set_up(run, tree, ready.ports).await?;
+                    blocking(move || new.remember_left_out()).await;
                 }
                 Ok(made)
             }
@@ -144,7 +153,7 @@ impl TreeJob {
                 self.commit(&place).await?;
                 let onto = run.tree(&TreeId::Run).cloned();
                 let onto = onto.ok_or_else(|| TreeError("the run has no tree".to_owned()))?;
-                blocking(move || place.land(&onto)).await
+                self.land(run, &place, onto).await
             }
             TreeOrder::Remove { tree } => match self.removal {
                 Some(ref removal) => self.prune(run, place, removal, turn).await,
@@ -200,6 +209,9 @@ impl TreeJob {
     /// Commits what was left uncommitted in a tree, in the sandbox of whoever worked in it.
     async fn commit(&self, place: &TreePlace) -> Result<(), TreeError> {
         let Some(run) = self.state.run() else { return Ok(()) };
+        let found = place.clone();
+        blocking(move || found.check_unmerged().and_then(|()| found.bring_branch_to_head()))
+            .await?;
         let message = run.commit_message(&place.tree.tree);
         CommitJob { job: self, place, message }.run().await
     }
@@ -317,39 +329,48 @@ impl TreePlace {
     fn tip(&self) -> Result<Commit, TreeError> {
         let branch = &self.tree.branch;
         let tip = self.git.tip(&self.repository, branch)?;
-        tip.ok_or_else(|| TreeError(format!("its branch `{branch}` is gone")))
+        tip.ok_or_else(|| {
+            let head = &self.tree.head;
+            TreeError(format!(
+                "its branch `{branch}` is gone; `git branch {branch} {head}` makes it again"
+            ))
+        })
     }
 
     fn mirror(&self) -> Result<Mirror, TreeError> {
         Ok(Mirror::open_or_make(&self.git, &self.mirror, &self.repository)?)
     }
 
-    fn make(&self) -> Result<TreeReport, TreeError> {
+    /// Makes the tree without its files, where those go through filters, or else with them. What was
+    /// removed is brought back whole.
+    fn begin(&self) -> Result<BegunTree, TreeError> {
         let (path, base) = (self.path(), self.base()?);
         let failed = |error: std::io::Error| {
             TreeError(format!("its folder cannot be made: {}: {error}", path.display()))
         };
         std::fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(failed)?;
         if let Some(source) = &self.tree.restores {
-            return self.bring_back(source);
+            return Ok(BegunTree::Restored(self.bring_back(source)?));
         }
-        let added = self.git.add_worktree(
-            &self.repository,
-            &path,
-            &self.tree.branch,
-            &base,
-            &self.allowed,
-        )?;
+        let (git, repository) = (&self.git, &self.repository);
+        let begun = git.begin_worktree(repository, &path, &self.tree.branch, &base)?;
+        if !begun.is_empty {
+            return Ok(BegunTree::Complete);
+        }
+        if !git.filtered_paths(repository, &base, None)?.is_empty() {
+            return Ok(BegunTree::Filtered);
+        }
+        git.check_files_out(&repository.in_worktree(&path, &begun.git_dir))?;
+        Ok(BegunTree::Filled)
+    }
+
+    /// The rest, once the files are there.
+    fn finish(&self, mut notes: Vec<String>) -> Result<TreeReport, TreeError> {
+        let path = self.path();
         let list = Path::new(self.record.include.as_deref().unwrap_or(INCLUDE_FILE));
         let included = self.git.copy_included(&self.repository, list, &path, MAX_INCLUDED_BYTES)?;
-        let mut notes = self.link_into_checkout()?;
+        notes.extend(self.link_into_checkout()?);
         self.made_with()?;
-        notes.extend(added.hook_failure.map(|words| format!("post-checkout failed: {words}")));
-        let off = added.neutralised;
-        if !off.is_empty() {
-            let names = [off.keys, off.hooks].concat().join(", ");
-            notes.push(format!("changed since the run began, and not run: {names}"));
-        }
         let skipped = included.skipped.into_iter();
         notes.extend(skipped.map(|file| format!("{}: {}", file.path.display(), file.why)));
         self.ready(included.copied.len(), notes)

@@ -80,17 +80,17 @@ impl Orchestrator {
         let found = self.tree(id, &request.tree).await?;
         let into = request.into.clone().or_else(|| found.target());
         let into = into.ok_or(TreeRequestError::NoTarget)?;
+        if let Some(why) = found.why_not_mergeable(&into) {
+            return Err(TreeRequestError::NotNow(why));
+        }
         if !request.dry_run {
-            if let Some(why) = found.why_not_mergeable(&into) {
-                return Err(TreeRequestError::NotNow(why));
-            }
             self.commit_tree(id, &found).await?;
         }
         // With what was just recorded.
         let found = self.tree(id, &request.tree).await?;
         let turn = turn_of(&found.record.common_dir);
         let _turn = turn.lock().await?;
-        let (report, fact) = blocking(move || found.place.merge(&request, into)).await?;
+        let (report, fact) = blocking(move || found.place.merge(&request, &into)).await?;
         if let Some(fact) = fact {
             self.tell_of_tree(id, TreeReport::Landed(fact)).await?;
         }
@@ -203,8 +203,8 @@ impl Orchestrator {
         let (session, session_name) = (id.clone(), run.identity.name.clone());
         let path = found.place.path();
         let answer = |kept: Option<String>| {
-            let tree = tree.clone();
-            Ok(Some(PrunedTree { session, session_name, tree, path, kept }))
+            let (tree, notes) = (tree.clone(), Vec::new());
+            Ok(Some(PrunedTree { session, session_name, tree, path, kept, notes }))
         };
         if !run.is_over() {
             return answer(Some(format!("the run is {}", run.status())));
@@ -237,6 +237,9 @@ impl Orchestrator {
         match report {
             Ok(TreeReport::Kept { why, .. }) => answer(Some(why)),
             Ok(TreeReport::Failed { error, .. }) => answer(Some(error)),
+            Ok(TreeReport::Removed { notes, .. }) => {
+                answer(None).map(|pruned| pruned.map(|pruned| PrunedTree { notes, ..pruned }))
+            }
             Ok(_) => answer(None),
             Err(error) => answer(Some(error.0)),
         }

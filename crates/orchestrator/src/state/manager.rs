@@ -192,6 +192,11 @@ impl SessionManager {
         self.registry().set_live(id, live)
     }
 
+    /// Whether there may still be something to do for a session.
+    pub(crate) fn is_live(&self, id: &SessionId) -> bool {
+        self.registry().is_live(id)
+    }
+
     pub(crate) fn clock(&self) -> Clock {
         self.clock.clone()
     }

@@ -248,3 +248,34 @@ async fn a_prompt_that_is_no_argument_is_typed_once_and_arrives_whole() {
     assert_eq!(said.iter().filter(|what| **what == HistoryKind::Prompt).count(), 1);
     nothing_left(&id, &view);
 }
+
+/// A line is printed behind a question, so that it does not stand where it is answered. Nothing is
+/// typed for it, and a person is shown what stands there now.
+///
+/// Spec: C1.9.1, C0.14.2
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_something_was_printed_behind_is_not_lost() {
+    let base = Base::new();
+    let odd = r#"printf 'Overwrite it? [y/N] '; until [ -e told ]; do read -t 0.1 -u 3 nothing; done
+        echo '[log] something else'; IFS= read -r line; printf '%s' "$line" > got.txt; exit 0"#;
+    let odd = format!("mkfifo other; exec 3<>other; {odd}");
+    adapter(&base, &odd, &json!({"interaction_idle": {"pattern": "^never$"}}), &[]);
+    let orchestrator = open(&base).await;
+    let id = orchestrator.execute_workflow(base.definition(&task(true))).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.rule.as_deref(), Some("generic:yes-no"));
+    std::fs::write(base.path().join("told"), "").unwrap();
+    let unknown = intervention(&mut events).await;
+    assert_eq!(unknown.kind, InterventionKind::UnknownState);
+    assert!(unknown.excerpt.ends_with("[log] something else"), "{}", unknown.excerpt);
+    let open = orchestrator.interventions().len();
+    assert_eq!(open, 1, "what is not asked any more does not wait for an answer");
+    assert_eq!(orchestrator.unheard_agents(), 0);
+    let send = InterventionDecision::new(InterventionChoice::Send, "a test").with_text("y");
+    orchestrator.answer(&unknown.id, send, None).await.unwrap();
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    assert_eq!(read(&base.path().join("got.txt")), "y");
+    nothing_left(&id, &view);
+}

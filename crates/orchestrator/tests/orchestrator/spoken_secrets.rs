@@ -30,6 +30,9 @@ while IFS= read -r line; do
       printf '"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"},'
       printf '{"optionId":"no","name":"No","kind":"reject_once"}]}}\n' ;;
     *'"optionId"'*)
+      printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":'
+      printf '{"sessionUpdate":"agent_message_chunk","content":{"type":"text",'
+      printf '"text":"logged in with %s"}}}}\n' "$CALLER_TOKEN"
       printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$prompt" ;;
   esac
 done
@@ -103,7 +106,9 @@ async fn a_command_with_a_secret_in_it_is_shown_without_it_and_no_rule_can_allow
     decide(&orchestrator, &asked, InterventionChoice::Approve).await;
     let view = end(&orchestrator, &id).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
-    assert!(!serde_json::to_string(&view).unwrap().contains(SECRET), "{view:#?}");
+    let told = serde_json::to_string(&view).unwrap();
+    assert!(!told.contains(SECRET), "{view:#?}");
+    assert!(told.contains("logged in with [redacted]"), "{view:#?}");
     assert_eq!(with_secret(&base.path().join(".coven")), Vec::<PathBuf>::new());
     nothing_left(&id, &view);
 }

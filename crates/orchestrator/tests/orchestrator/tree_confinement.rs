@@ -108,3 +108,72 @@ async fn what_is_run_before_a_tree_is_removed_is_confined_like_its_agent() {
     );
     assert!(!escaped.exists(), "the teardown ran what the agent wrote");
 }
+
+/// A repository whose filter, hooks and set-up are tracked files, or run such.
+fn repository_with_its_own_programs(root: &Path) {
+    repository(root);
+    for folder in ["tools", ".husky"] {
+        std::fs::create_dir(root.join(folder)).unwrap();
+    }
+    std::fs::write(root.join("tools/program.sh"), "cat\n").unwrap();
+    std::fs::write(root.join(".gitattributes"), "*.big filter=x\n").unwrap();
+    for hook in ["post-checkout", "post-merge", "post-index-change", "reference-transaction"] {
+        let hook = root.join(".husky").join(hook);
+        std::fs::write(&hook, "#!/bin/sh\nsh tools/program.sh < /dev/null\n").unwrap();
+        std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    git(root, &["add", "."]);
+    git(root, &["commit", "--quiet", "-m", "programs"]);
+    git(root, &["config", "filter.x.smudge", "sh tools/program.sh"]);
+    git(root, &["config", "core.hooksPath", ".husky"]);
+}
+
+/// Naive: the daemon's own `git worktree add`, `git merge` and `git status` run the user's filters and
+/// hooks on what agents wrote, and those run what agents wrote.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_checked_out_of_what_a_confined_agent_wrote_is_confined_like_it() {
+    if !confines() {
+        return;
+    }
+    for (sandbox, escapes) in [("off", true), ("workspace", false)] {
+        let base = Base::new();
+        repository_with_its_own_programs(base.path());
+        let outside = base.path().with_file_name("outside");
+        std::fs::create_dir(&outside).unwrap();
+        let out = outside.join("escaped");
+        let mut options = base.options();
+        options.trees.setup = vec!["sh tools/program.sh < /dev/null".to_owned()];
+        let orchestrator = Orchestrator::open(options).await.unwrap();
+        let evil = format!(
+            "disobey printf 'touch {}; cat' > tools/program.sh; write data.big hello",
+            out.display()
+        );
+        let step = |name: &str, prompt: &str| {
+            let text = team(sandbox, "").replace("name: build", &format!("name: {name}"));
+            let text = text.replace("output: results", &format!("output: {name}"));
+            let (_, steps) = text.split_once("steps:\n").unwrap();
+            let list = steps.find("for_each: ").unwrap();
+            let end = steps[list..].find('\n').unwrap();
+            format!("{}for_each: {:?}{}", &steps[..list], [prompt], &steps[list + end..])
+        };
+        let steps = [step("first", &evil), step("second", "write more.big hello again")];
+        let text = format!("name: team\ndescription: A team.\nsteps:\n{}", steps.concat());
+        let id = orchestrator.execute_workflow(base.definition(&text)).await.unwrap();
+        let view = end(&orchestrator, &id).await;
+        assert_eq!(view.status, WorkflowStatus::Completed, "{sandbox}: {:#?}", view.errors);
+        let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
+        let run = trees.iter().find(|tree| tree.tree == coven_model::TreeId::Run).unwrap();
+        for (file, text) in [("data.big", "hello\n"), ("more.big", "hello again\n")] {
+            let found = std::fs::read_to_string(run.path.join(file)).unwrap();
+            assert_eq!(found, text, "{sandbox}");
+        }
+        assert!(base.attempt(&id, "second.0.checkout", 1).is_dir(), "its hook ran");
+        assert_eq!(out.exists(), escapes, "{sandbox}");
+        std::fs::remove_file(&out).ok();
+        let refused = orchestrator.merge(&id, crate::tree_traps::merge_request()).await;
+        refused.unwrap_err();
+        orchestrator.prune_trees(coven_orchestrator::PruneRequest::default()).await.unwrap();
+        assert!(!out.exists(), "{sandbox}: what a person asked for runs nothing of an agent");
+        orchestrator.close().await;
+    }
+}

@@ -14,7 +14,7 @@ use coven_testkit::git::git;
 use crate::support::{Base, end, fact, until};
 
 /// A repository on `main` with one commit and a clean checkout.
-fn repository(base: &Base) {
+pub(crate) fn repository(base: &Base) {
     let path = base.path();
     git(path, &["init", "--quiet"]);
     git(path, &["config", "user.name", "Mira"]);
@@ -24,18 +24,18 @@ fn repository(base: &Base) {
     commit(base, "first");
 }
 
-fn write(base: &Base, name: &str, text: &str) {
+pub(crate) fn write(base: &Base, name: &str, text: &str) {
     std::fs::write(base.path().join(name), text).unwrap();
 }
 
-fn commit(base: &Base, message: &str) -> String {
+pub(crate) fn commit(base: &Base, message: &str) -> String {
     git(base.path(), &["add", "."]);
     git(base.path(), &["commit", "--quiet", "-m", message]);
     git(base.path(), &["rev-parse", "HEAD"])
 }
 
 /// A run that does these things in its tree and is over.
-async fn done(base: &Base, prompt: &str) -> (Orchestrator, SessionId) {
+pub(crate) async fn done(base: &Base, prompt: &str) -> (Orchestrator, SessionId) {
     let orchestrator = Orchestrator::open(base.options()).await.unwrap();
     let id = begin(&orchestrator, base, prompt).await;
     let view = end(&orchestrator, &id).await;
@@ -51,7 +51,7 @@ async fn begin(orchestrator: &Orchestrator, base: &Base, prompt: &str) -> Sessio
     orchestrator.execute_workflow(base.definition(&text)).await.unwrap()
 }
 
-fn request(mode: MergeMode) -> MergeRequest {
+pub(crate) fn request(mode: MergeMode) -> MergeRequest {
     MergeRequest {
         tree: TreeId::Run,
         into: None,
@@ -62,7 +62,11 @@ fn request(mode: MergeMode) -> MergeRequest {
     }
 }
 
-async fn merge(orchestrator: &Orchestrator, id: &SessionId, mode: MergeMode) -> MergeReport {
+pub(crate) async fn merge(
+    orchestrator: &Orchestrator,
+    id: &SessionId,
+    mode: MergeMode,
+) -> MergeReport {
     orchestrator.merge(id, request(mode)).await.unwrap()
 }
 
@@ -80,7 +84,7 @@ async fn count(orchestrator: &Orchestrator, id: &SessionId, kind: &str) -> usize
     count
 }
 
-fn tree_folder(base: &Base) -> PathBuf {
+pub(crate) fn tree_folder(base: &Base) -> PathBuf {
     let listed = git(base.path(), &["worktree", "list", "--porcelain"]);
     let mut trees = listed.lines().filter_map(|line| line.strip_prefix("worktree "));
     PathBuf::from(trees.next_back().unwrap())
@@ -294,6 +298,24 @@ async fn a_checkout_with_changes_is_never_written_to() {
     assert!(matches!(none, Err(TreeRequestError::NoBranch(branch)) if branch == "none"));
 }
 
+/// Naive: what was landed in a tree that is gone is looked for on its branch, which is gone, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merge_of_a_tree_that_is_gone_says_what_is_there() {
+    let base = Base::new();
+    repository(&base);
+    let (orchestrator, id) = done(&base, "write new.txt hello; say done").await;
+    let kept = || async { orchestrator.all_trees(false).await[0].kept.clone() };
+    assert!(kept().await.is_some());
+    merge(&orchestrator, &id, MergeMode::Merge).await;
+    assert_eq!(kept().await, None, "what it stayed for is on main");
+    assert_eq!(orchestrator.prune_trees(PruneRequest::default()).await.unwrap()[0].kept, None);
+    assert_eq!(merge(&orchestrator, &id, MergeMode::Merge).await.outcome, MergeOutcome::UpToDate);
+    let other = MergeRequest { into: Some("other".to_owned()), ..request(MergeMode::Merge) };
+    git(base.path(), &["branch", "other"]);
+    let Err(TreeRequestError::NotNow(why)) = orchestrator.merge(&id, other).await else { panic!() };
+    assert!(why.contains("coven trees restore") && why.ends_with("was in it"), "{why}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conflict_is_told_before_anything_is_touched() {
     let base = Base::new();
@@ -487,9 +509,12 @@ async fn an_agent_that_works_and_the_run_itself_are_not_overtaken() {
     let task = TaskId::new("work").unwrap();
     let view = || orchestrator.controller(&id).unwrap().snapshot();
     until("the agent", || view().task(&task).is_ok_and(|task| task.is_live())).await;
-    let refused = orchestrator.merge(&id, request(MergeMode::Merge)).await;
-    let Err(TreeRequestError::NotNow(why)) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("work works in it"), "{why}");
+    for dry_run in [true, false] {
+        let wish = MergeRequest { dry_run, ..request(MergeMode::Merge) };
+        let refused = orchestrator.merge(&id, wish).await;
+        let Err(TreeRequestError::NotNow(why)) = refused else { panic!("{refused:?}") };
+        assert!(why.contains("work works in it"), "{why}");
+    }
     let [kept] = &orchestrator.prune_trees(PruneRequest::default()).await.unwrap()[..] else {
         panic!()
     };

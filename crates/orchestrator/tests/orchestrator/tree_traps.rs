@@ -8,7 +8,7 @@ use std::time::Duration;
 use coven_model::event::SessionEvent;
 use coven_model::{InterventionKind, PortRange, SessionId, TreeId, WorkflowStatus};
 use coven_orchestrator::{
-    MergeMode, MergeOutcome, MergeRequest, Orchestrator, PruneRequest, TreeState, TreesConfig,
+    MergeMode, MergeRequest, Orchestrator, PruneRequest, TreeState, TreesConfig,
 };
 use coven_testkit::git::git;
 
@@ -146,8 +146,20 @@ async fn files_that_a_filter_changes_are_committed_and_landed() {
     let kept = left(&orchestrator, &id).await;
     assert_eq!(kept, ["@run"], "what git would check out is committed: {trees:#?}");
 
+    // In the person's own checkout no filter is run on them; the person's own git does that.
+    let refused = orchestrator.merge(&id, merge_request()).await.unwrap_err();
+    let said = refused.to_string();
+    assert!(
+        said.contains("is to change a.big, b.big") && said.contains("git merge coven/"),
+        "{said}"
+    );
+    assert!(!base.path().join("a.big").exists());
+    git(base.path(), &["merge", "-q", &format!("coven/{}", view.name)]);
+    assert_eq!(std::fs::read_to_string(base.path().join("a.big")).unwrap(), "ALPHA\n");
+
     // The tree of the run has files that git checked out through the filter when they were landed.
-    merge(&orchestrator, &id).await;
+    let path = trees.iter().find(|tree| tree.tree == TreeId::Run).unwrap().path.clone();
+    assert_eq!(std::fs::read_to_string(path.join("b.big")).unwrap(), "BETA\n");
     let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
     assert_eq!(left(&orchestrator, &id).await, [""; 0], "{pruned:#?}");
 }
@@ -161,7 +173,7 @@ async fn a_change_beside_files_of_a_filter_keeps_a_tree() {
     commit(base.path());
     let (orchestrator, id, view) = run(&base, &team(&[COMMITS_ITSELF])).await;
     assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
-    merge(&orchestrator, &id).await;
+    git(base.path(), &["merge", "-q", &format!("coven/{}", view.name)]);
     let tree = orchestrator.session_trees(&id).await.unwrap().list(false).await[0].path.clone();
     write(&tree, "b.big", "BETTER\n");
     // git itself is told to look away.
@@ -171,18 +183,16 @@ async fn a_change_beside_files_of_a_filter_keeps_a_tree() {
     assert_eq!(std::fs::read_to_string(tree.join("b.big")).unwrap(), "BETTER\n");
 }
 
-/// Brings what the run has onto the branch that it was started from.
-async fn merge(orchestrator: &Orchestrator, id: &SessionId) {
-    let request = MergeRequest {
+/// To bring what the run has onto the branch that it was started from.
+pub(crate) fn merge_request() -> MergeRequest {
+    MergeRequest {
         tree: TreeId::Run,
         into: None,
         mode: MergeMode::Merge,
         message: None,
         dry_run: false,
         by: "mira".to_owned(),
-    };
-    let merged = orchestrator.merge(id, request).await.unwrap();
-    assert!(matches!(merged.outcome, MergeOutcome::Landed { .. }), "{merged:#?}");
+    }
 }
 
 /// The trees that are there.

@@ -89,6 +89,8 @@ async fn what_agents_do_in_their_trees_is_landed_and_the_checkout_is_left_as_it_
         assert_eq!((&result["landed"], &result["changed"]), (&json!(true), &json!(1)), "{result}");
     }
     assert_eq!(Checkout::of(base.path()), before);
+    let listed = orchestrator.session_trees(&id).await.unwrap().list(false).await;
+    assert_eq!(listed[0].changed, 3, "what was landed in the tree of the run");
     let branch = format!("coven/{}", view.name);
     let log = git(base.path(), &["log", "--format=%s", &format!("main..{branch}")]);
     assert_eq!(log.lines().count(), 3, "{log}");

@@ -332,7 +332,7 @@ fn a_command_is_allowed_only_if_every_part_of_it_is() {
     }
     assert_snapshot!(decided_command(&policies, "cargo test && git push -f; true cargo test"), @"deny by policy:user:no-push:");
     assert_snapshot!(decided_command(&policies, "cargo test; touch X"), @"ask by policy: `touch X`: no rule is about this part");
-    assert_snapshot!(decided_command(&policies, "cargo test > ~/.bashrc"), @"ask by policy: `> ~/.bashrc`: no rule is about this part");
+    assert_snapshot!(decided_command(&policies, "cargo test > ~/.bashrc"), @"ask by policy: `> ~/.bashrc`: only a rule that spells it out, without a pattern, allows it");
     assert_snapshot!(decided_command(&policies, "cargo test `x`"), @"ask by policy: ``x``: it substitutes a command in backquotes; only a rule with the whole command allows it");
 }
 
@@ -398,4 +398,53 @@ fn a_rule_that_asks_or_denies_is_not_gone_round_by_one_that_spells_out_the_whole
     );
     assert_snapshot!(decided_command(&policies, "make && git push"), @"ask by policy:user:rule 1:");
     assert_snapshot!(decided_command(&policies, "make && ls"), @"allow by policy:user:rule 3:");
+}
+
+/// A rule for files is about the file that the shell opens, however its path is written.
+#[test]
+fn a_rule_for_files_is_not_passed_by_quotes_or_expansions() {
+    let policies = user(
+        "- {name: secrets, redirect: '[<>]+ secrets/.*', decision: deny}\n\
+         - {name: target, redirect: '> target/.*', decision: allow}\n\
+         - {name: echo, command: 'echo( .*)?', decision: allow}\n",
+    );
+    let decided = |target: &str| {
+        let decided = decided_command(&policies, &format!("echo a > {target}"));
+        decided.split(' ').next().unwrap().to_owned()
+    };
+    for allowed in ["target/x", "./target/x", "'target'/x", "\"target/a b\""] {
+        assert_eq!(decided(allowed), "allow", "{allowed}");
+    }
+    for asked in [
+        "target/.'.'/x",
+        "target/.\"\"./x",
+        "target/'../x'",
+        "target/\\../x",
+        "target/$x",
+        "target/{..,a}/x",
+        "target/`x`",
+        "~/x",
+        "~",
+        "target/[.]*/x",
+        "'target/../../x'",
+        "!target/x",
+    ] {
+        assert_eq!(decided(asked), "ask", "{asked}");
+    }
+    for denied in ["secrets/x", "'secrets'/x", "./secrets/x", "target/../secrets/x", "s\\ecrets/x"]
+    {
+        assert_eq!(decided(denied), "deny", "{denied}");
+    }
+}
+
+#[test]
+fn what_is_denied_is_denied_in_quotes_too() {
+    let policies = user(
+        "- {name: push, command: 'git push( .*)?', decision: deny}\n\
+         - {name: all, command: '.*', decision: allow}\n",
+    );
+    for command in ["git push -f", "g'it' push", "\\git \"push\" -f", "git p\"\"ush"] {
+        assert!(decided_command(&policies, command).starts_with("deny"), "{command}");
+    }
+    assert!(decided_command(&policies, "git 'pull'").starts_with("allow"));
 }

@@ -88,6 +88,7 @@ fn what_is_not_what_it_looks_like_is_not_taken_apart() {
         "cargo\u{a0}test",
         "cargo test\u{202e}",
         "cargo\u{200b} test",
+        "cargo test \u{fffd}",
         "cargo test\u{1b}[2K",
         "cargo test \"",
         "cargo test )",
@@ -210,4 +211,147 @@ fn a_forbidden_word_is_always_seen_or_the_command_is_not_read() {
             prop_assert!(whole == 0 || seen, "{command:?} → {}", shown(&command));
         }
     });
+}
+
+/// Nobody knows which shell runs a command: agents run what stands in `SHELL`, and models choose.
+#[test]
+fn what_another_shell_reads_in_another_way_is_no_plain_command() {
+    let commands = [
+        r#"echo "${(e):-\$(touch X)}""#,
+        "x='$(touch X)'; echo \"${(e)x}\"",
+        "echo ${=x}",
+        "echo ${^x}",
+        "echo ${~x}",
+        r#"echo "${(P)x}""#,
+        "echo $=x",
+        "echo $~x",
+        "echo $^x",
+        "echo $+x",
+        "echo $#x",
+        "echo \"$x[1]\"",
+        "echo ${x}[1]",
+        "echo $PATH['$(touch X)']",
+        "echo $x:h",
+        "echo \"$x:s/a/b/\"",
+        "echo =cat",
+        "=cat x",
+        "x==cat cargo test",
+        "PATH=a:=cat cargo test",
+        "echo =(touch X)",
+        "echo *(e:'touch X':)",
+        "echo $(true) *(e:'touch X':)",
+        "echo a*(N)",
+        "echo ?(a)",
+        "echo x(a)",
+        "echo (touch X)",
+        "echo {a}(touch X)",
+        r"echo 'a\' '(touch X)' '\'",
+        r"echo $'a\' ; touch X; echo \''",
+        "echo $\"a\"",
+        "echo a\\c\\;touch X",
+        "echo \\x28",
+        "echo x >! X",
+        "echo x >>! X",
+        "echo x >| touch X",
+        "echo x 2>| touch X",
+        "echo x >&! X",
+        "echo x >?X",
+        "echo x ^X",
+        "{ echo a; } always { touch X; }",
+        "echo ~[x]",
+        "cd ~+[1]",
+        "echo ~+",
+        "echo $[1]",
+        "echo $$",
+        "echo $!",
+        "echo $@",
+        "echo !!",
+        "echo \"!touch\"",
+        "echo !touch",
+        "echo \"${ touch X;}\"",
+        "echo ${|touch X;}",
+        "{PATH}>x cargo test",
+        "echo a }",
+        "printf -v 'a[$(touch X)]' x",
+        r"printf -v a[\$\(touch\ X\)] x",
+        r#"read "a[\$(touch X)]""#,
+        "test -v 'a['\\$'(touch X)]'",
+        "a[b]=1 cargo test",
+        "a[$(touch X)]=1 cargo test",
+        "\"eval\" touch X",
+        "sh \"-c\" 'touch X'",
+        "e'v'al touch X",
+    ];
+    for command in commands {
+        let plain = parts(command).is_ok_and(|parts| parts.iter().all(|part| !part.only_exactly));
+        assert!(!plain, "{command} → {}", shown(command));
+    }
+}
+
+/// What people and agents write every day needs no person because of that.
+#[test]
+fn what_every_shell_reads_alike_is_a_plain_command() {
+    let commands = [
+        "grep -rn 'foo$' src | head -20",
+        "grep \"foo$\" \"a|$|b\"",
+        "grep '^[a-z]*$' x",
+        "echo \"say \\\"hi\\\" to $USER\"",
+        "echo \"Hello World!\"",
+        "[ \"$a\" != b ] && echo $?",
+        "[ a = b ] || [ a == b ]",
+        "pip install foo==1.2 'bar>=3'",
+        "git show HEAD~1 HEAD^ stash@{0} HEAD^{tree}",
+        "find . -name '*.rs' -exec wc -l {} \\;",
+        "cp src/{a,b}.rs ~/x ~",
+        "ls ${A}/x $B/y *.rs [ab]?",
+        "awk '{print $1}' x",
+        "sed -e 's/a\\.b/c/' x",
+        "! cargo test",
+        "(cd x && cargo test)",
+        "{ cargo test; cargo check; }",
+        "A=1 B=\"x y\" cargo test --features=a,b",
+        "echo a b\\ c \\# \\(x\\)",
+        "echo \"$(cargo test 2>&1 | grep -c \"ok\")\" $(git status)",
+        "git log --format='%h %s' --since=2.weeks",
+    ];
+    for command in commands {
+        let parts = parts(command).unwrap();
+        assert!(parts.iter().all(|part| !part.only_exactly), "{command} → {}", shown(command));
+    }
+}
+
+#[test]
+fn a_file_is_compared_as_the_shell_opens_it() {
+    let shown = |target: &str| {
+        let part = parts(&format!("echo a > {target}")).unwrap().remove(1);
+        let exactly = if part.only_exactly { "!" } else { "" };
+        format!("{exactly}{}", part.plain.unwrap_or_else(|| format!("({})", part.text)))
+    };
+    for (target, expected) in [
+        ("target/x", "> target/x"),
+        ("'target/x'", "> target/x"),
+        ("./target//x", "> target/x"),
+        ("\"target\"/./x", "> target/x"),
+        ("target\\/x", "> target/x"),
+        ("/dev//sda", "> /dev/sda"),
+        ("target/../x", "!> x"),
+        ("target/.'.'/x", "!> x"),
+        ("target/.\"\"./x", "!> x"),
+        ("target/'../x'", "!> x"),
+        ("target/\\.\\./x", "!> x"),
+        ("target/'a/../../x'", "!> x"),
+        ("target/$x", "!(> target/$x)"),
+        ("target/\"$x\"", "!(> target/\"$x\")"),
+        ("target/{..,a}/x", "!(> target/{..,a}/x)"),
+        ("target/*", "!(> target/*)"),
+        ("target/?./x", "!(> target/?./x)"),
+        ("target/[.]./x", "!(> target/[.]./x)"),
+        ("target/$(true)/x", "!(> target/$(true)/x)"),
+        ("~/x", "!(> ~/x)"),
+        ("~root/x", "!(> ~root/x)"),
+        ("'~/x'", "!> ~/x"),
+        ("=cat", "!> =cat"),
+    ] {
+        assert_eq!(shown(target), expected, "{target}");
+    }
 }

@@ -1,12 +1,12 @@
 //! The way through a parsed command.
 
 use brush_parser::ast::{
-    AndOr, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList,
-    IoFileRedirectKind, IoFileRedirectTarget, IoRedirect, Pipeline, RedirectList,
-    SeparatorOperator, SimpleCommand, Word,
+    AndOr, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem,
+    CompoundCommand, CompoundList, Pipeline, SeparatorOperator, SimpleCommand, Word,
 };
 use brush_parser::word::{Parameter, ParameterExpr, WordPiece, WordPieceWithSource};
 
+use super::literal::literal;
 use super::{CommandPart, MAX_NESTING, PartKind, UnreadCommand, letters, options, parsed};
 
 /// Commands of the shell that run what their arguments say, or change what later words mean.
@@ -17,9 +17,6 @@ const RUNS_ARGUMENTS: [&str; 13] = [
 
 /// Shells, which run what follows `-c`.
 const SHELLS: [&str; 7] = ["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
-
-/// A redirection to this is none.
-const NULL_DEVICE: &str = "/dev/null";
 
 #[derive(Default)]
 pub(super) struct CommandWalk {
@@ -44,12 +41,12 @@ impl CommandWalk {
         Ok(())
     }
 
-    fn special(&mut self, text: impl Into<String>, why: &'static str) {
+    pub(super) fn special(&mut self, text: impl Into<String>, why: &'static str) {
         let kind = PartKind::Special(why);
-        self.parts.push(CommandPart { text: text.into(), kind, only_exactly: true });
+        self.parts.push(CommandPart { text: text.into(), plain: None, kind, only_exactly: true });
     }
 
-    fn list(&mut self, list: &CompoundList, depth: usize) -> Result<(), UnreadCommand> {
+    pub(super) fn list(&mut self, list: &CompoundList, depth: usize) -> Result<(), UnreadCommand> {
         if depth > MAX_NESTING {
             return Err(UnreadCommand("it is nested too deeply"));
         }
@@ -145,16 +142,21 @@ impl CommandWalk {
     /// A program with its arguments.
     fn simple(&mut self, simple: &SimpleCommand, depth: usize) -> Result<(), UnreadCommand> {
         let index = self.parts.len();
-        let mut words: Vec<String> = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
         let before = simple.prefix.iter().flat_map(|prefix| &prefix.0);
         let after = simple.suffix.iter().flat_map(|suffix| &suffix.0);
         for item in before {
+            if let CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) = item
+                && is_read_differently(assignment)
+            {
+                self.special(word.value.clone(), "shells assign it in different ways");
+            }
             self.item(item, &mut words, depth)?;
         }
         let assigned = words.len();
         if let Some(word) = &simple.word_or_name {
             self.word(word, depth)?;
-            words.push(word.value.clone());
+            words.push(word.clone());
         }
         for item in after {
             self.item(item, &mut words, depth)?;
@@ -162,7 +164,11 @@ impl CommandWalk {
         if words.is_empty() {
             return Ok(());
         }
-        let text = words.join(" ");
+        let joined = |words: &[String]| words.join(" ");
+        let written: Vec<String> = words.iter().map(|word| word.value.clone()).collect();
+        let plain: Vec<String> =
+            words.iter().map(|word| literal(word).unwrap_or_else(|| word.value.clone())).collect();
+        let text = joined(&written);
         if depth == 0 || self.compound {
             self.letters += letters(&text);
         }
@@ -171,26 +177,27 @@ impl CommandWalk {
         let (kind, only_exactly) = if !substitutes && has_operator(&text) {
             (PartKind::Special("it cannot be taken apart with certainty"), true)
         } else {
-            (PartKind::Command, runs_arguments(&words[assigned..]))
+            (PartKind::Command, runs_arguments(&plain[assigned..]))
         };
-        self.parts.insert(index, CommandPart { text, kind, only_exactly });
+        let plain = Some(joined(&plain)).filter(|plain| *plain != text);
+        self.parts.insert(index, CommandPart { text, plain, kind, only_exactly });
         Ok(())
     }
 
     fn item(
         &mut self,
         item: &CommandPrefixOrSuffixItem,
-        words: &mut Vec<String>,
+        words: &mut Vec<Word>,
         depth: usize,
     ) -> Result<(), UnreadCommand> {
         match item {
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect, depth),
             CommandPrefixOrSuffixItem::Word(word) => {
-                words.push(word.value.clone());
+                words.push(word.clone());
                 self.word(word, depth)
             }
             CommandPrefixOrSuffixItem::AssignmentWord(assignment, word) => {
-                words.push(word.value.clone());
+                words.push(word.clone());
                 match &assignment.value {
                     AssignmentValue::Scalar(value) => {
                         self.word(value, depth)?;
@@ -203,7 +210,7 @@ impl CommandWalk {
                 }
             }
             CommandPrefixOrSuffixItem::ProcessSubstitution(_, inner) => {
-                words.push("<(…)".to_owned());
+                words.push(Word::new("<(…)"));
                 self.compound = true;
                 self.special("<(…)", "it substitutes a process");
                 self.list(&inner.list, depth + 1)
@@ -211,70 +218,8 @@ impl CommandWalk {
         }
     }
 
-    fn redirects(
-        &mut self,
-        list: Option<&RedirectList>,
-        depth: usize,
-    ) -> Result<(), UnreadCommand> {
-        for redirect in list.iter().flat_map(|list| &list.0) {
-            self.redirect(redirect, depth)?;
-        }
-        Ok(())
-    }
-
-    fn redirect(&mut self, redirect: &IoRedirect, depth: usize) -> Result<(), UnreadCommand> {
-        match redirect {
-            IoRedirect::File(fd, kind, target) => {
-                self.letters += fd.map_or(0, |fd| letters(&fd.to_string()));
-                match target {
-                    IoFileRedirectTarget::Fd(fd) => {
-                        self.letters += letters(&fd.to_string());
-                        Ok(())
-                    }
-                    IoFileRedirectTarget::Duplicate(word) if is_descriptor(&word.value) => {
-                        self.letters += letters(&word.value);
-                        Ok(())
-                    }
-                    IoFileRedirectTarget::Filename(word)
-                    | IoFileRedirectTarget::Duplicate(word) => self.file(sign(kind), word, depth),
-                    IoFileRedirectTarget::ProcessSubstitution(_, inner) => {
-                        self.compound = true;
-                        self.special("<(…)", "it substitutes a process");
-                        self.list(&inner.list, depth + 1)
-                    }
-                }
-            }
-            IoRedirect::OutputAndError(word, append) => {
-                self.file(if *append { "&>>" } else { "&>" }, word, depth)
-            }
-            IoRedirect::HereDocument(..) => {
-                self.compound = true;
-                self.special("<<", "it has a here-document");
-                Ok(())
-            }
-            IoRedirect::HereString(_, word) => {
-                self.compound = true;
-                self.special(format!("<<< {}", word.value), "it has a here-string");
-                Ok(())
-            }
-        }
-    }
-
-    /// A file that the shell opens.
-    fn file(&mut self, sign: &str, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
-        self.letters += letters(&word.value);
-        if word.value == NULL_DEVICE {
-            return Ok(());
-        }
-        let climbs = word.value.split('/').any(|name| name == "..");
-        let only_exactly = climbs || word.value.contains(['$', '`', '*', '?', '[', '{', '\\']);
-        let text = format!("{sign} {}", word.value);
-        self.parts.push(CommandPart { text, kind: PartKind::Redirect, only_exactly });
-        self.word(word, depth)
-    }
-
     /// What a word runs when it is expanded.
-    fn word(&mut self, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
+    pub(super) fn word(&mut self, word: &Word, depth: usize) -> Result<(), UnreadCommand> {
         // An older way to write arithmetic, which the parser does not know.
         if word.value.contains("$[") {
             self.special(word.value.clone(), "arithmetic can run commands");
@@ -333,20 +278,12 @@ impl CommandWalk {
     }
 }
 
-fn sign(kind: &IoFileRedirectKind) -> &'static str {
-    match kind {
-        IoFileRedirectKind::Read => "<",
-        IoFileRedirectKind::Write => ">",
-        IoFileRedirectKind::Append => ">>",
-        IoFileRedirectKind::ReadAndWrite => "<>",
-        IoFileRedirectKind::Clobber => ">|",
-        IoFileRedirectKind::DuplicateInput => "<&",
-        IoFileRedirectKind::DuplicateOutput => ">&",
-    }
-}
-
-fn is_descriptor(text: &str) -> bool {
-    text == "-" || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+/// Whether an assignment is to an item of a list, whose subscript is run, or whose value zsh takes
+/// for the path of a program.
+fn is_read_differently(assignment: &Assignment) -> bool {
+    let AssignmentName::VariableName(_) = assignment.name else { return true };
+    matches!(&assignment.value, AssignmentValue::Scalar(value)
+        if value.value.starts_with('=') || value.value.contains(":="))
 }
 
 /// Whether a command runs its arguments, so that a pattern for them could allow anything.

@@ -14,9 +14,9 @@ use super::unread::TypedInput;
 use super::{OutputReading, READER_LOOK_TIME, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
-    KeySequence, PendingAnswer, QuestionSight, Release, ShownQuestion,
+    KeySequence, PendingAnswer, QuestionSight, Release, ShownQuestion, bare_words,
 };
-use crate::delivery::{DeliveryError, InputName, Message, answers, line_too_long};
+use crate::delivery::{DeliveryError, InputName, InputReader, Message, answers, line_too_long};
 
 /// How many turns of reading empty a pane before an answer. A flood is not waited for.
 const MAX_DRAIN_TURNS: usize = 64;
@@ -101,7 +101,7 @@ impl RunnerActor {
         }
         self.report();
         if verdict.digest.as_ref() != Some(&answer.digest) {
-            return reply.end(Err(AnswerError::Stale));
+            return self.refuse_stale(answer, reply, patience);
         }
         self.tell_question(now);
         if let Some(error) = self.stray_keys(now) {
@@ -118,10 +118,7 @@ impl RunnerActor {
                 return reply.end(Err(error));
             }
             AnswerDelay::Until { due, patience } => {
-                let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-                terminal.wake_at(due);
-                terminal.answer = PendingAnswer::Held(HeldAnswer { answer, reply, due, patience });
-                return;
+                return self.hold(HeldAnswer { answer, reply, due, patience, is_early: false });
             }
         }
         if collects_lines && let Some(error) = too_long(&answer.action) {
@@ -132,7 +129,7 @@ impl RunnerActor {
         let GivenAnswer { action, name, .. } = answer;
         match action {
             AnswerAction::Secret(text) => {
-                let asked = self.sight(&snapshot, true);
+                let asked = self.sight(&snapshot, InputReader::MayRead);
                 self.type_secret(&text, asked, reply);
             }
             AnswerAction::Text(text) => {
@@ -154,6 +151,29 @@ impl RunnerActor {
         }
     }
 
+    fn hold(&mut self, held: HeldAnswer<AnswerReply>) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        terminal.wake_at(held.due);
+        terminal.answer = PendingAnswer::Held(held);
+    }
+
+    /// Refuses an answer whose question is not the one that counts as asked. An agent that was just
+    /// taken over may ask something that is not known yet.
+    fn refuse_stale(
+        &mut self,
+        answer: GivenAnswer,
+        reply: AnswerReply,
+        patience: Option<Duration>,
+    ) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &self.reader else { return };
+        let due = terminal.unknown_until;
+        if now < due && terminal.sniffer.verdict().digest.is_none() {
+            return self.hold(HeldAnswer { answer, reply, due, patience, is_early: true });
+        }
+        reply.end(Err(AnswerError::Stale));
+    }
+
     /// Why no key may be pressed, because those of an answer before may still act.
     fn stray_keys(&mut self, now: Duration) -> Option<AnswerError> {
         let (printed, collects_lines) = (self.output.offset(), self.collects_lines());
@@ -172,7 +192,7 @@ impl RunnerActor {
     /// Whether an answer to the question that counts as asked has to wait. With a patience it has
     /// waited before, and does not longer than until then.
     fn answer_delay(&mut self, patience: Option<Duration>, now: Duration) -> AnswerDelay {
-        let may_read = self.may_read(now);
+        let reader = self.input_reader(now);
         let AgentReader::Terminal(terminal) = &self.reader else { return AnswerDelay::None };
         let asked_at = terminal.question.as_ref().map(|asked| asked.since);
         let settled_at = asked_at.map(|asked_at| asked_at + answer::QUESTION_SETTLE_TIME);
@@ -192,8 +212,12 @@ impl RunnerActor {
             return until(due, look, error);
         }
         // What is typed while it does something else is read by what it asks next.
-        if !may_read {
-            return AnswerDelay::Until { due: now + READER_LOOK_TIME, patience };
+        match reader {
+            InputReader::MayRead => {}
+            InputReader::Busy => {
+                return AnswerDelay::Until { due: now + READER_LOOK_TIME, patience };
+            }
+            InputReader::Nobody => return AnswerDelay::Refused(AnswerError::Unattended),
         }
         // A person may have answered it.
         let given = terminal.keyboard.given.filter(|at| asked_at.is_some_and(|asked| *at >= asked));
@@ -359,15 +383,15 @@ impl RunnerActor {
         };
         let is_anew = terminal.answer.is_keys() && terminal.is_repainted;
         let presses_more = terminal.answer.presses_more();
-        let may_read = !presses_more || self.may_read(now);
+        let reader = if presses_more { self.input_reader(now) } else { InputReader::MayRead };
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let mut effects = Vec::new();
-        if may_read {
-            effects = terminal.answer.select(terminal.sniffer.menu(), now);
-        } else {
-            terminal.wake_at(now + READER_LOOK_TIME);
+        match reader {
+            InputReader::MayRead => effects = terminal.answer.select(terminal.sniffer.menu(), now),
+            InputReader::Busy => terminal.wake_at(now + READER_LOOK_TIME),
+            InputReader::Nobody => effects = terminal.answer.give_up_selection(),
         }
-        let sight = self.sight(snapshot, may_read);
+        let sight = self.sight(snapshot, reader);
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         effects.extend(terminal.answer.feed(snapshot.hash(), shown, &sight, now));
         let mut pressed = 0;
@@ -400,13 +424,15 @@ impl RunnerActor {
     }
 
     /// What tells the question on the screen from the next one.
-    fn sight(&self, snapshot: &ScreenSnapshot, may_read: bool) -> QuestionSight {
+    fn sight(&self, snapshot: &ScreenSnapshot, reader: InputReader) -> QuestionSight {
         let collects_lines = self.collects_lines();
         let CursorLine { row, line, .. } = CursorLine::of(snapshot);
         let AgentReader::Terminal(terminal) = &self.reader else { return QuestionSight::default() };
         let words = terminal.sniffer.asked_words();
         let asked_row = terminal.sniffer.asked_row();
-        QuestionSight { words, asked_row, row, line, collects_lines, may_read }
+        let screen = bare_words(snapshot.lines().map(|line| line.text));
+        let scrolled = snapshot.scrolled();
+        QuestionSight { words, asked_row, row, line, screen, scrolled, collects_lines, reader }
     }
 
     /// Types the text that is an answer, or the rest of one.

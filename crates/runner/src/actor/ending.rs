@@ -127,13 +127,14 @@ impl RunnerActor {
         }
         let status = self.pane.exit_status();
         let words = self.last_words();
+        let is_written = self.input.is_written();
         let Self { reader, lifecycle, published, adapter, task, session, .. } = self;
         let (cause, waiting) = lifecycle.end();
         let ending = outcome::ending(cause.as_ref(), status);
         let outcome = match reader {
             AgentReader::Terminal(mut terminal) => {
                 terminal.sniffer.exited(&ending.to_string(), self.started.elapsed());
-                terminal.fail_pending();
+                terminal.fail_pending(is_written);
                 let mut verdict = terminal.sniffer.verdict().clone();
                 let since = mark::now();
                 verdict.evidence.since = terminal.history.age_at(since);

@@ -67,6 +67,11 @@ impl InputQueue {
         self.unsent.is_empty()
     }
 
+    /// Drops what the process has not taken.
+    pub(super) fn clear(&mut self) {
+        self.unsent.clear();
+    }
+
     /// Writes as much as `write` takes. What is left is written when the process takes more; a
     /// process that takes nothing any more gets nothing any more.
     pub(super) fn flush(

@@ -40,6 +40,9 @@ impl RunnerActor {
     /// Interrupts what the agent does, as soon as it has started.
     pub(super) fn interrupt_when_started(&mut self, reply: DeliveryReply) {
         let now = self.now();
+        if keys(&self.adapter.config().keys.interrupt).is_empty() {
+            return reply.end(Err(DeliveryError::NoInterrupt));
+        }
         let AgentReader::Terminal(terminal) = &mut self.reader else {
             return reply.end(Err(DeliveryError::Ended));
         };

@@ -29,6 +29,13 @@ impl LineSight {
         sight
     }
 
+    /// Whether the cursor still stands in the line.
+    pub(super) fn has_cursor(&self, snapshot: &ScreenSnapshot) -> bool {
+        let cursor = usize::from(snapshot.cursor().row);
+        let line = snapshot.lines().find(|line| line.rows.contains(&cursor));
+        line.is_some_and(|line| snapshot.scrolled() + line.rows.start as u64 == self.row)
+    }
+
     /// Whether the program has gone on: the line is another one, or something new stands below it.
     /// What is typed stands behind it, and a program that counts down paints it again.
     pub(super) fn is_left(&self, snapshot: &ScreenSnapshot) -> bool {
@@ -71,6 +78,17 @@ mod tests {
         assert!(is_left(&mut screen, "\r\nDelete A? (9 s) "), "it asks once more");
         assert!(is_left(&mut screen, "\r\nDelete B? "));
         assert!(is_left(&mut screen, "\x1b[H\x1b[2J"));
+    }
+
+    #[test]
+    fn the_cursor_leaves_a_line_with_its_end() {
+        let mut screen = Screen::new(GridSize::new(30, 2));
+        screen.feed(b"one\r\nDelete A? ");
+        let asked = LineSight::of(&screen.snapshot());
+        screen.feed(b"yes");
+        assert!(asked.has_cursor(&screen.snapshot()));
+        screen.feed(b"\r\n");
+        assert!(!asked.has_cursor(&screen.snapshot()), "also where it scrolls");
     }
 
     #[test]

@@ -32,6 +32,10 @@ use crate::mark;
 /// How long an agent must rest after a command of its program for that to be all.
 const COMMAND_TURN_TIME: Duration = Duration::from_secs(2);
 
+/// How long the screen of an agent that was taken over may show a question that is not known yet:
+/// what no rule of its adapter knows counts only when it has stood for some time.
+const TAKEN_OVER_TIME: Duration = Duration::from_secs(5);
+
 /// How long an agent that was told something before it was found, and rests, may take to begin.
 const UNSEEN_BEGIN_TIME: Duration = Duration::from_secs(8);
 
@@ -55,10 +59,15 @@ pub(crate) struct TerminalReader {
     pub(super) submitted_to: Option<ContentDigest>,
     /// Up to where the agent had printed when the last key of an answer was pressed.
     pub(super) pressed_at: u64,
-    /// Whether the line that asks was painted once more since then.
+    /// Up to where it had printed when a text was last typed.
+    pub(super) typed_at: u64,
+    /// Whether the line that asks was painted once more since one of both.
     pub(super) is_repainted: bool,
     /// Whether the program was seen to read what is typed.
     pub(super) reader_watch: ReaderWatch,
+    /// Until when a question may be on the screen of an agent that was taken over without being
+    /// known.
+    pub(super) unknown_until: Duration,
     /// What was on the screen when the answer that is under way was begun.
     pub(super) answered_at: Option<LineSight>,
     /// Interrupts that wait for the agent to start.
@@ -219,6 +228,7 @@ impl AgentReader {
         terminal.prompt = PromptAge::Used;
         terminal.keyboard.was_used = true;
         terminal.keyboard.line = past.line;
+        terminal.unknown_until = TAKEN_OVER_TIME;
         terminal.stray = past.stray.map(StrayKeys::found);
         // What it was doing is noted already; this process has not looked yet.
         terminal.history.is_noted = true;
@@ -282,8 +292,10 @@ impl TerminalReader {
             deliveries,
             submitted_to: None,
             pressed_at: 0,
+            typed_at: 0,
             is_repainted: false,
             reader_watch: ReaderWatch::default(),
+            unknown_until: Duration::ZERO,
             answered_at: None,
             interrupts: WaitingInterrupts::default(),
             stray: None,
@@ -336,7 +348,7 @@ impl TerminalReader {
         if damage != ScreenDamage::None {
             self.pace.changed(now);
         }
-        if !self.is_repainted && self.answer.is_pressed() {
+        if !self.is_repainted && (self.answer.is_pressed() || self.deliveries.is_typing()) {
             self.is_repainted = self.paints_question(&damage);
         }
         self.unsaved = UnsavedOutput { bytes: self.unsaved.bytes + bytes.len() as u64, last: now };
@@ -446,6 +458,12 @@ impl TerminalReader {
         }
     }
 
+    /// Whether what the agent was last seen to do is what its screen shows now, as far as that is
+    /// known: nothing was printed since, and nothing is shown that has only not lasted.
+    pub(super) fn is_settled(&self) -> bool {
+        self.pace.next_read(false).is_none() && !self.sniffer.is_changing()
+    }
+
     /// Whether nothing is under way that will look at the screen soon.
     pub(super) fn is_at_rest(&self) -> bool {
         self.deliveries.is_empty() && self.answer.is_none() && self.unverified.is_none()
@@ -459,7 +477,7 @@ impl TerminalReader {
     }
 
     /// The agent has ended: tells the callers whose messages and answers were under way.
-    pub(super) fn fail_pending(&mut self) {
+    pub(super) fn fail_pending(&mut self, is_written: bool) {
         let result = if self.answer.is_pressed() { Ok(()) } else { Err(AnswerError::Ended) };
         if let Some(reply) = self.answer.abandon() {
             reply.end(result);
@@ -470,7 +488,7 @@ impl TerminalReader {
             None => {}
         }
         self.interrupts.fail(&DeliveryError::Ended);
-        for (source, result) in self.deliveries.fail_all() {
+        for (source, result) in self.deliveries.fail_all(is_written) {
             source.end(result);
         }
     }

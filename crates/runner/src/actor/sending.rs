@@ -13,7 +13,7 @@ use super::unread::TypedInput;
 use crate::answer::AnswerError;
 use crate::delivery::{
     AgentPrompt, DeliveryEffect, DeliveryError, DeliveryStage, InputReader, Message,
-    StateStability, WorkSigns, draft, squeeze,
+    OutputSinceTyped, StateStability, WorkSigns, draft, squeeze,
 };
 use crate::event::RunnerEvent;
 use crate::outcome;
@@ -39,13 +39,20 @@ impl RunnerActor {
             return;
         }
         let stopped = self.pane.stopped_reader();
-        let may_read = !terminal.deliveries.answers() || self.may_read(now);
+        let printed = self.output.offset();
+        let reader = if terminal.deliveries.needs_reader() {
+            self.input_reader(now)
+        } else {
+            InputReader::MayRead
+        };
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let submit = submit_keys(&self.adapter.config().keys.submit);
         let CursorLine { row, line, prompt } = CursorLine::of(snapshot);
         let draft = terminal.keyboard.was_used.then(|| draft(snapshot)).flatten();
         let draft = draft.or_else(|| terminal.typed_at_plain_prompt(snapshot));
         let verdict = terminal.sniffer.verdict().clone();
+        let is_line = terminal.sniffer.menu().is_none();
+        let asked_words = is_line.then(|| terminal.sniffer.asked_words()).flatten();
         let agent = AgentPrompt {
             state: verdict.state,
             stability: if terminal.sniffer.is_changing() {
@@ -61,10 +68,17 @@ impl RunnerActor {
             screen: &squeeze(&snapshot.text()),
             line: &line,
             row,
+            before_cursor: &snapshot.before_cursor(),
+            asked_words: asked_words.as_deref(),
+            printed: match printed > terminal.typed_at {
+                true if terminal.is_repainted => OutputSinceTyped::Question,
+                true => OutputSinceTyped::Something,
+                false => OutputSinceTyped::Nothing,
+            },
             prompt: &prompt,
             written,
             collects_lines,
-            reader: if may_read { InputReader::MayRead } else { InputReader::Busy },
+            reader,
             work: if self.adapter.rules().show_work() {
                 WorkSigns::Rules
             } else {
@@ -102,7 +116,13 @@ impl RunnerActor {
             }
             // Whether it could be thrown away shows by what the program reads next.
             DeliveryEffect::Discard => drop(self.pane.discard_unread(0)),
-            DeliveryEffect::Write(bytes) => self.write_input(&bytes, bytes.len()),
+            DeliveryEffect::Write(bytes) => {
+                let printed = self.output.offset();
+                if let AgentReader::Terminal(terminal) = &mut self.reader {
+                    (terminal.typed_at, terminal.is_repainted) = (printed, false);
+                }
+                self.write_input(&bytes, bytes.len());
+            }
             DeliveryEffect::Submitted(proof) => {
                 if let AgentReader::Terminal(terminal) = &mut self.reader {
                     terminal.keyboard.line.forget_leftover();
@@ -169,9 +189,11 @@ impl RunnerActor {
     pub(super) fn next_input(&mut self) {
         let (now, is_running) = (self.now(), self.lifecycle.is_running());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let is_settled = terminal.is_settled();
         let TaskInputs::Queued(inputs) = &mut terminal.inputs else { return };
         let state = terminal.sniffer.verdict().state;
         let is_idle = matches!(state, AgentState::Idle | AgentState::Error)
+            && is_settled
             && terminal.deliveries.is_empty()
             && !terminal.answer.is_pressing();
         if !is_running || !is_idle {

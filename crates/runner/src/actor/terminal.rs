@@ -291,7 +291,8 @@ impl RunnerActor {
             || (verdict.state == AgentState::Working && known.retry.as_deref() != retry.as_ref());
         terminal.prompt = terminal.prompt.after(verdict.state, now);
         let rests = matches!(verdict.state, AgentState::Idle | AgentState::Error);
-        let turn_ended = rests && terminal.end_turn(now);
+        // The prompt may be the one from before the last input, with a question below it.
+        let turn_ended = rests && terminal.is_settled() && terminal.end_turn(now);
         // An answer on its way changes what is shown; that is no new question.
         let answering = terminal.is_answering();
         if let Some(asked) = terminal.question.as_mut().filter(|_| answering)
@@ -336,9 +337,7 @@ impl RunnerActor {
 
     /// Says that nobody knows what the agent does, with all that it shows.
     fn tell_unexplained(&mut self) {
-        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
-        let text = terminal.screen.view().0.text();
-        let lines = text.lines().map(|line| self.redactor.clean(line)).collect();
+        let lines = self.screen_lines();
         self.published.unexplained.send_replace(true);
         self.tell(RunnerEvent::Unexplained(lines));
     }
@@ -384,8 +383,18 @@ impl RunnerActor {
                 let worked = matches!(terminal.turn, PendingTurn::None | PendingTurn::Working);
                 ShownState::Rests { worked: worked && terminal.prompt == PromptAge::Used }
             }
+            _ if *self.published.unexplained.borrow() => {
+                ShownState::Unexplained(self.screen_lines())
+            }
             _ => ShownState::Other,
         }
+    }
+
+    /// All that the agent shows, without secrets.
+    fn screen_lines(&mut self) -> Vec<String> {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return Vec::new() };
+        let text = terminal.screen.view().0.text();
+        text.lines().map(|line| self.redactor.clean(line)).collect()
     }
 
     /// The question that is shown, without secrets.

@@ -23,6 +23,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often it is asked whether it has.
 const READ_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How long the terminal may take to show the end of a line that the agent has read. Until then the
+/// question with the answer behind it looks like a question of its own.
+const LINE_END_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// More than can be unread: nothing is thrown away.
 const NOTHING: u32 = u32::MAX;
 
@@ -46,6 +50,8 @@ pub(super) struct UnverifiedInput {
     give_up: Option<Duration>,
     /// When the pane is asked again.
     ask_at: Option<Duration>,
+    /// When the end of the line must be on the screen, once it was read.
+    line_end_due: Option<Duration>,
     /// Why it is taken back, if it was not read.
     unread: UnreadCause,
 }
@@ -150,6 +156,15 @@ impl RunnerActor {
         }
     }
 
+    /// Whether the line that an answer was typed into has no end on the screen yet: what the terminal
+    /// shows may come later than the word that the line was read.
+    fn lacks_line_end(&mut self) -> bool {
+        let echoes = self.pane.input_mode().is_some_and(|mode| mode.collects_lines && mode.echoes);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return false };
+        let sight = terminal.answered_at.as_ref().filter(|_| echoes);
+        sight.is_some_and(|sight| sight.has_cursor(&terminal.screen.snapshot()))
+    }
+
     /// Whether the agent went on from where it was given an input.
     fn is_left_behind(&mut self, input_is_answer: bool) -> bool {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return false };
@@ -162,6 +177,9 @@ impl RunnerActor {
     /// An input is at its end. One that was seen to arrive must be read too; of one that was not,
     /// what the agent has not read is thrown away. So is what it left behind unread.
     pub(super) fn input_ended(&mut self, mut input: TypedInput) {
+        // The last key may end an answer in the look in which it is pressed, and what has not left
+        // this process cannot be counted in the terminal.
+        self.flush();
         let (now, collects_lines) = (self.now(), self.collects_lines());
         let is_left_behind = collects_lines && self.is_left_behind(input.is_answer());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
@@ -182,10 +200,11 @@ impl RunnerActor {
         } else {
             (terminal.typed_bytes, if is_seen { UnreadCause::Rest } else { UnreadCause::Late })
         };
+        let is_written = self.input.is_written();
         let is_asked = (collects_lines || !is_seen || input.is_answer())
             && input.may_be_unread()
-            && self.input.is_written()
-            && self.pane.discard_unread(at_least).is_ok();
+            && (is_seen || is_written)
+            && (!is_written || self.pane.discard_unread(at_least).is_ok());
         if !is_asked {
             return self.end_input(input);
         }
@@ -193,8 +212,11 @@ impl RunnerActor {
         let in_vain = terminal.reader_watch.was_in_vain();
         let patience = if in_vain { LATE_READ_TIMEOUT } else { READ_TIMEOUT };
         let give_up = (is_seen && collects_lines).then_some(now + patience);
-        terminal.unverified = Some(UnverifiedInput { input, due, give_up, ask_at: None, unread });
-        terminal.wake_at(due);
+        // What the terminal has no room for was not read, and is counted once it has.
+        let ask_at = (!is_written).then_some(now + READ_INTERVAL);
+        terminal.unverified =
+            Some(UnverifiedInput { input, due, give_up, ask_at, line_end_due: None, unread });
+        terminal.wake_at(ask_at.unwrap_or(due));
         self.settle_unverified();
     }
 
@@ -233,11 +255,23 @@ impl RunnerActor {
             terminal.wake_at(now + READ_INTERVAL);
             return;
         }
+        let is_read = is_answer && result.is_some_and(|result| result.unread == 0);
+        if is_read && self.lacks_line_end() {
+            let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+            let Some(unverified) = &mut terminal.unverified else { return };
+            if now < *unverified.line_end_due.get_or_insert(now + LINE_END_TIMEOUT) {
+                unverified.ask_at = Some(now + READ_INTERVAL);
+                terminal.wake_at(now + READ_INTERVAL);
+                return;
+            }
+        }
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let Some(UnverifiedInput { mut input, unread, .. }) = terminal.unverified.take() else {
             return;
         };
         if result.is_some_and(|result| result.discarded) {
             terminal.erase.clear();
+            self.input.clear();
             input.set_unread(unread, terminal.typed_pieces);
         } else if result.is_some_and(|result| result.unread == 0)
             && collects_lines

@@ -147,7 +147,7 @@ impl EntrySelection {
         if first.has_entries_of(menu) { Ok(position) } else { Err(MenuMismatch::Entry) }
     }
 
-    fn not_selected(&self) -> AnswerError {
+    pub(super) fn not_selected(&self) -> AnswerError {
         AnswerError::NotSelected { entry: self.target.clone(), pressed: self.moves > 0 }
     }
 

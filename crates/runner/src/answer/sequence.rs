@@ -7,7 +7,7 @@ use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
 use super::{AnswerError, KEY_TIMEOUT, QUESTION_HIDDEN_TIME, ShownQuestion, TAKEN_TIMEOUT};
 use crate::actor::READER_LOOK_TIME;
-use crate::delivery::counts_down;
+use crate::delivery::{InputReader, counts_down};
 
 /// How long what a key did must have been on the screen before the next one is pressed. Programs that
 /// read single keys show the key first and what they ask next a moment later.
@@ -24,28 +24,41 @@ pub(crate) struct QuestionSight {
     pub(crate) row: u64,
     /// That line, without spaces and frames.
     pub(crate) line: String,
+    /// All lines of the screen that have words, without what stands before and behind these.
+    pub(crate) screen: Vec<String>,
+    /// How many rows have left it at the top.
+    pub(crate) scrolled: u64,
     /// Whether the terminal is known to collect lines.
     pub(crate) collects_lines: bool,
     /// Whether the program may read now what is typed.
-    pub(crate) may_read: bool,
+    pub(crate) reader: InputReader,
 }
 
 impl QuestionSight {
     /// Whether another sight is of the same question. A mark may have moved in it, and what was typed
-    /// may stand behind it.
+    /// may stand behind it. A rule may know the question only by the entry that was selected: then
+    /// the whole screen has the same words.
     fn is_same(&self, now: &Self) -> bool {
         let words = |sight: &Self| -> Vec<String> {
             let words = sight.words.iter().flatten().filter(|word| !word.starts_with("selected:"));
-            let bare = words.map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
-            bare.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+            bare_words(words)
         };
         let is_asked =
             !words(self).is_empty() && words(self) == words(now) && self.asked_row == now.asked_row;
         let is_line = self.row == now.row
             && !self.line.is_empty()
             && (now.line.starts_with(&self.line) || counts_down(&self.line, &now.line));
-        is_asked || is_line
+        let is_screen =
+            !self.screen.is_empty() && self.screen == now.screen && self.scrolled == now.scrolled;
+        is_asked || is_line || is_screen
     }
+}
+
+/// Texts without marks before and behind them; those that are nothing else are left out.
+pub(crate) fn bare_words(texts: impl Iterator<Item: AsRef<str>>) -> Vec<String> {
+    let is_mark = |char: char| !char.is_alphanumeric();
+    let bare = texts.map(|text| text.as_ref().trim_matches(is_mark).to_owned());
+    bare.filter(|text| !text.is_empty()).collect()
 }
 
 /// Keys that are pressed one after another, each when the one before it has changed the screen and
@@ -154,8 +167,15 @@ impl KeySequence {
         if let Some(step) = behind {
             return step;
         }
-        if (self.pressed.is_some() || self.due.is_some()) && !sight.may_read {
-            return KeyStep::Wait(now + READER_LOOK_TIME);
+        if self.pressed.is_some() || self.due.is_some() {
+            match sight.reader {
+                InputReader::MayRead => {}
+                InputReader::Busy => return KeyStep::Wait(now + READER_LOOK_TIME),
+                InputReader::Nobody => {
+                    let (number, of) = (self.next.max(1), self.keys.len());
+                    return KeyStep::Failed(AnswerError::NotTaken { number, of });
+                }
+            }
         }
         let Some(keys) = keys else {
             return self.text.take().map_or(KeyStep::Done, KeyStep::Type);
@@ -218,7 +238,11 @@ impl KeySequence {
     /// typed behind them are the next question, unless that has moved a mark.
     fn awaits(&self, first: &QuestionSight, sight: &QuestionSight) -> bool {
         let typed = self.text_of(self.next).is_some_and(|typed| !typed.is_empty());
-        let shows = !typed || self.stand_in(&sight.line, self.next) || first.words != sight.words;
+        // What was typed into a line stands there, also where the program paints over it.
+        let shows = !typed
+            || self.stand_in(&sight.line, self.next)
+            || first.words != sight.words
+            || (first.collects_lines && sight.collects_lines && first.asked_row == sight.asked_row);
         first.is_same(sight) && shows
     }
 

@@ -1,6 +1,7 @@
 //! Keys one after another, held answers, and what a question that stays means.
 
 use super::*;
+use crate::delivery::InputReader;
 
 const GONE: ShownQuestion<'_> = ShownQuestion::Asked(None);
 
@@ -20,7 +21,7 @@ fn digest(text: &str) -> ContentDigest {
 fn sight() -> QuestionSight {
     QuestionSight {
         words: Some(vec!["asked".to_owned()]),
-        may_read: true,
+        reader: InputReader::MayRead,
         ..QuestionSight::default()
     }
 }
@@ -97,21 +98,31 @@ fn after_a_key_without_effect_the_rest_is_not_pressed() {
 
 #[test]
 fn an_answer_is_held_until_its_question_has_settled_or_is_gone() {
-    let held = || {
+    let held = |is_early: bool| {
         let action = AnswerAction::Choose(InterventionChoice::Approve);
         let answer = GivenAnswer { digest: digest("asked"), action, name: None, typed: 0 };
-        PendingAnswer::Held(HeldAnswer { answer, reply: "caller", due: s(2), patience: None })
+        PendingAnswer::Held(HeldAnswer {
+            answer,
+            reply: "caller",
+            due: s(2),
+            patience: None,
+            is_early,
+        })
     };
     let asked = digest("asked");
-    let mut answer = held();
+    let mut answer = held(false);
     assert_eq!(answer.feed(1, GONE, &sight(), s(0)), [], "no key is pressed before");
     assert!(matches!(answer.release(Some(&asked), s(1)), Release::Wait(due) if due == s(2)));
     assert!(matches!(answer.release(Some(&asked), s(2)), Release::Give(_)));
     assert!(matches!(answer.release(Some(&asked), s(3)), Release::None));
     for other in [None, Some(&digest("another"))] {
-        assert!(matches!(held().release(other, s(1)), Release::Give(_)));
+        assert!(matches!(held(false).release(other, s(1)), Release::Give(_)));
     }
-    assert_eq!(held().abandon(), Some("caller"));
+    // What an agent asks that was just taken over is not known at once.
+    assert!(matches!(held(true).release(None, s(1)), Release::Wait(due) if due == s(2)));
+    assert!(matches!(held(true).release(None, s(2)), Release::Give(_)));
+    assert!(matches!(held(true).release(Some(&asked), s(1)), Release::Give(_)));
+    assert_eq!(held(false).abandon(), Some("caller"));
     assert_eq!(pressing(&["Enter"]).abandon(), Some("caller"));
 }
 
@@ -151,8 +162,10 @@ fn a_key_is_pressed_only_while_the_question_of_the_first_one_is_asked() {
         asked_row: (!words.is_empty()).then_some(row),
         row,
         line: line.to_owned(),
+        screen: Vec::new(),
+        scrolled: 0,
         collects_lines: false,
-        may_read: true,
+        reader: InputReader::MayRead,
     };
     let lines = |sight: QuestionSight| QuestionSight { collects_lines: true, ..sight };
     let asked = sight(&["Run", "A?"], 3, "RunA?");
@@ -165,6 +178,16 @@ fn a_key_is_pressed_only_while_the_question_of_the_first_one_is_asked() {
     // Only a mark has moved.
     let menu = sight(&["A?", "❯", "Yes", "No", "selected:0"], 3, "");
     assert_eq!(ended_after("Down", &menu, &sight(&["A?", "Yes", "❯", "No"], 3, "")), None);
+    // The mark has moved, and another rule knows the question by that.
+    let shows = |sight: QuestionSight, line: &str, scrolled| {
+        let screen = bare_words(["A?", line, "2. No"].into_iter());
+        QuestionSight { screen, scrolled, ..sight }
+    };
+    let dialog = shows(sight(&["A?"], 3, ""), "❯ 1. Yes", 7);
+    let other = |line, scrolled| shows(sight(&["Enter to confirm"], 5, ""), line, scrolled);
+    assert_eq!(ended_after("Down", &dialog, &other("  1. Yes", 7)), None);
+    assert_eq!(ended_after("Down", &dialog, &other("  1. Yes", 9)), moved_on);
+    assert_eq!(ended_after("Down", &dialog, &other("  1. Delete", 7)), moved_on);
     // It was all that the program has read.
     let next =
         [sight(&["Run", "B?"], 4, "RunB?"), sight(&["Run", "A?"], 4, "RunA?"), sight(&[], 4, "")];
@@ -175,7 +198,8 @@ fn a_key_is_pressed_only_while_the_question_of_the_first_one_is_asked() {
     }
     // The same is asked again in the same place, without what was typed.
     assert_eq!(ended_after("y", &asked, &asked), Some(Ok(())));
-    assert_eq!(ended_after("y", &lines(asked.clone()), &lines(asked.clone())), moved_on);
+    // Before its end nobody has read a line: it was painted over.
+    assert_eq!(ended_after("y", &lines(asked.clone()), &lines(asked.clone())), None);
     // It stands where the next question is answered.
     assert_eq!(ended_after("y", &asked, &sight(&["Run", "B?"], 4, "RunB?y")), moved_on);
 }

@@ -155,7 +155,7 @@ pub enum DeliveryError {
     QuestionChanged,
     /// The same in a program that reads keys as they come: it may have read a part of the text.
     #[error(
-        "the agent went on while the answer was typed, and may have taken a part of it; the rest \
+        "the agent went on while this was typed, and may have taken a part of it; the rest \
          was not submitted, look at what it shows"
     )]
     MovedOn,
@@ -165,6 +165,11 @@ pub enum DeliveryError {
          (`coven stop` ends it)"
     )]
     Starting,
+    /// The adapter does not say which keys interrupt the agent.
+    #[error(
+        "its adapter does not say which key interrupts it (`keys.interrupt`); nothing was pressed"
+    )]
+    NoInterrupt,
     /// The text cannot be typed.
     #[error("the message cannot be typed: {0}")]
     Untypable(String),

@@ -35,6 +35,12 @@ pub(crate) struct AgentPrompt<'a> {
     pub(crate) line: &'a str,
     /// The row in which that line begins, counted from the first that was ever shown.
     pub(crate) row: u64,
+    /// What stands before the cursor in its row, as it is.
+    pub(crate) before_cursor: &'a str,
+    /// What is asked at this moment where nothing but a line asks it, in words that stay.
+    pub(crate) asked_words: Option<&'a [String]>,
+    /// What the program has printed since something was last typed.
+    pub(crate) printed: OutputSinceTyped,
     /// That line together with the one above it.
     pub(crate) prompt: &'a str,
     /// Whether the process has taken everything that was written to it.
@@ -55,12 +61,24 @@ pub(crate) struct AgentPrompt<'a> {
 }
 
 /// What the program does about what is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum InputReader {
     /// It may read it now.
+    #[default]
     MayRead,
     /// It does something else.
     Busy,
+    /// It has done something else for so long that it is not waited for.
+    Nobody,
+}
+
+/// What a program has printed since something was typed at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OutputSinceTyped {
+    Nothing,
+    Something,
+    /// Among it the line that asks.
+    Question,
 }
 
 /// Whether the state of an agent is what its screen says at this moment.
@@ -175,9 +193,11 @@ impl<S> DeliveryQueue<S> {
         self.waiting.front().map(|(_, source)| source)
     }
 
-    /// Whether the message under way answers a question.
-    pub(crate) fn answers(&self) -> bool {
-        self.waiting.front().is_some_and(|(delivery, _)| delivery.answers)
+    /// Whether it matters for the message under way if the program reads what is typed.
+    pub(crate) fn needs_reader(&self) -> bool {
+        self.waiting.front().is_some_and(|(delivery, _)| {
+            delivery.answers || delivery.message.proof == DeliveryProof::None
+        })
     }
 
     /// Whether a message stands in the prompt that is about to be submitted.
@@ -236,6 +256,10 @@ impl<S> DeliveryQueue<S> {
                 prompt: agent.prompt,
                 line: agent.reads_lines().then_some(agent.line),
                 row: agent.row,
+                before_cursor: agent.before_cursor,
+                stability: agent.stability,
+                asked_words: agent.asked_words,
+                printed: agent.printed,
                 work: agent.work,
                 worked: std::mem::take(&mut self.worked),
                 written: agent.written,
@@ -296,8 +320,8 @@ impl<S> DeliveryQueue<S> {
                     // What answers a question stands where it is answered.
                     let is_own = delivery.answers || agent.state != AgentState::Awaiting;
                     // A program that reads keys would take those that delete for an answer.
-                    let stands = error != DeliveryError::MovedOn;
-                    if error == DeliveryError::QuestionChanged {
+                    let stands = error != DeliveryError::MovedOn && delivery.can_be_erased(&view);
+                    if matches!(error, DeliveryError::QuestionChanged | DeliveryError::NotRead) {
                         effects.push(DeliveryEffect::Discard);
                     } else if delivery.is_typed_only() && is_own && stands {
                         let typed = delivery.message.text.chars().count();
@@ -321,12 +345,13 @@ impl<S> DeliveryQueue<S> {
 
     /// The agent has ended: no message can be delivered any more. One that was to end the agent,
     /// such as `/quit`, has been.
-    pub(crate) fn fail_all(&mut self) -> Vec<(S, Result<(), DeliveryError>)> {
+    /// So was a key for a program that ends upon it, if everything `is_written`.
+    pub(crate) fn fail_all(&mut self, is_written: bool) -> Vec<(S, Result<(), DeliveryError>)> {
         let waiting = std::mem::take(&mut self.waiting);
         let failed = waiting.into_iter().map(|(delivery, source)| {
             let quits = delivery.stage() >= DeliveryStage::Echoed
                 && delivery.message.proof != DeliveryProof::Turn;
-            (source, if quits { Ok(()) } else { Err(DeliveryError::Ended) })
+            (source, if quits { Ok(()) } else { delivery.at_end(is_written) })
         });
         failed.collect()
     }
@@ -395,6 +420,9 @@ mod tests {
             screen,
             line,
             row: 0,
+            before_cursor: "",
+            asked_words: None,
+            printed: OutputSinceTyped::Nothing,
             prompt,
             written,
             asked,
@@ -536,7 +564,7 @@ mod tests {
         queue.push(Message::new("more"), "more", s(0));
         queue.feed(&agent(AgentState::Idle, "", ""), s(0));
         queue.feed(&agent(AgentState::Idle, "/quit", "/quit"), s(1));
-        let failed = queue.fail_all();
+        let failed = queue.fail_all(true);
         assert_eq!(failed, [("quit", Ok(())), ("more", Err(DeliveryError::Ended))]);
         assert!(queue.is_empty());
     }

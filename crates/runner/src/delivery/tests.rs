@@ -1,5 +1,6 @@
 //! Deliveries against agents that misbehave at each step.
 
+use super::question::REAPPEAR_TIME;
 use super::*;
 
 const fn s(seconds: u64) -> Duration {
@@ -18,6 +19,10 @@ fn view<'a>(state: AgentState, screen: &'a str, prompt: &'a str, worked: bool) -
         prompt,
         line,
         row: 0,
+        before_cursor: "",
+        stability: StateStability::Settled,
+        asked_words: None,
+        printed: OutputSinceTyped::Nothing,
         work: WorkSigns::Rules,
         worked,
         written,

@@ -63,3 +63,20 @@ async fn the_second_key_is_not_pressed_where_the_first_stands_behind_another_que
     printed(&mut events, "got n").await;
     runner.stop().await.unwrap();
 }
+
+/// It reads whole lines and paints its question again and again until one comes, over what is typed.
+///
+/// Spec: C0.14.2
+#[tokio::test]
+async fn a_question_that_is_painted_all_the_time_is_answered_with_all_its_keys() {
+    let home = Home::new();
+    let script = "until IFS= read -r -t 0.2 line; do printf '\\033[2J\\033[HRemove file 1? '; done; \
+        printf 'got %q\\r\\nIDLE> ' \"$line\"; read -r line";
+    let runner = start(&home, script);
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    let approve = AnswerAction::Choose(InterventionChoice::Approve);
+    runner.answer(asked.digest, approve).await.unwrap();
+    printed(&mut events, "got y").await;
+    runner.stop().await.unwrap();
+}

@@ -1,7 +1,9 @@
 //! Keys that are read at once and act late: behind a slow link, or in a program that is busy.
 
 use coven_model::{AgentState, InterventionChoice};
-use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, GivenAnswer, RunnerEvent};
+use coven_runner::{
+    AgentRunner, AgentTask, AnswerAction, AnswerError, GivenAnswer, RunnerEvent, ShownState,
+};
 
 use crate::held::adopted;
 use crate::support::{Home, printed, question, scripted, state, wait};
@@ -99,5 +101,44 @@ async fn a_slow_menu_is_answered_once_and_is_no_other_question_afterwards() {
     assert_eq!(told, [[""; 0]; 0], "nothing is asked again");
     assert!(runner.view().await.unwrap().snapshot.text().contains("took 3"));
     state(&runner, AgentState::Idle).await;
+    runner.stop().await.unwrap();
+}
+
+/// What no rule knows counts as a question only when it has stood for some time, which a process that
+/// takes an agent over has not seen.
+#[tokio::test]
+async fn a_question_that_no_rule_knows_is_answered_right_after_the_agent_is_taken_over() {
+    let home = Home::new();
+    let place = home.held();
+    let script =
+        "printf 'Go on? (y/n) '; read -r line; printf 'got <%s>\n> ' \"$line\"; read -r line";
+    let adapter = scripted(&home, RULES, script);
+    let job = format!("late-over-{}", home.path().display());
+    let task = AgentTask::interactive(job, None);
+    let runner = AgentRunner::start(adapter.clone(), task.clone(), &place).unwrap();
+    let asked = question(&mut runner.subscribe()).await;
+    assert_eq!(asked.rule, "generic:yes-no");
+    runner.detach().await;
+    let runner = adopted(&place, task, adapter);
+    let mut events = runner.subscribe();
+    runner.answer(asked.digest, AnswerAction::Text("y".to_owned())).await.unwrap();
+    printed(&mut events, "got <y>").await;
+    runner.stop().await.unwrap();
+}
+
+/// Whoever has to be told again is told what nobody knows.
+#[tokio::test]
+async fn what_nobody_knows_is_shown_again_to_whoever_asks() {
+    let home = Home::new();
+    let runner = start(&home, "printf 'Somewhere else now\n'; read -r line");
+    let mut events = runner.subscribe();
+    assert_eq!(runner.shown().await, Some(ShownState::Other), "it may still go on");
+    let told = wait(&mut events, "something unknown", |event| match event {
+        RunnerEvent::Unexplained(lines) => Some(lines),
+        _ => None,
+    });
+    let told = told.await;
+    assert!(told.iter().any(|line| line == "Somewhere else now"), "{told:?}");
+    assert_eq!(runner.shown().await, Some(ShownState::Unexplained(told)));
     runner.stop().await.unwrap();
 }

@@ -206,3 +206,53 @@ async fn a_question_keeps_its_number_after_a_refusal() {
     assert_eq!(runner.verdict().digest, Some(again.digest));
     runner.stop().await.unwrap();
 }
+
+/// A part of it has asked and has given up, and its words stay. What is typed then waits for whatever
+/// the program asks next.
+///
+/// Spec: C0.14.2
+#[tokio::test]
+async fn nothing_is_typed_where_nobody_reads() {
+    for mode in ["", "stty -icanon;"] {
+        let home = Home::new();
+        // Then it waits for a line in a pipe.
+        let script = format!(
+            "{mode} bash -c 'echo $$ > asks; read -p \"Delete A? (y/n) \" line'; echo > gone; \
+             read -r told <&3; printf '\\nDelete B? (y/n) '; \
+             IFS= read -r line; note B \"$line\"; finish"
+        );
+        let (runner, mut events) = start(&home, &script);
+        let asked = question(&mut events).await;
+        end(&home.path().join("asks"));
+        until(|| home.path().join("gone").exists()).await;
+        let refused = runner.answer(asked.digest, text("y")).await.unwrap_err();
+        assert_eq!(refused, AnswerError::Unattended, "{mode}");
+        assert!(!refused.was_pressed());
+        std::fs::write(home.path().join("other"), "go on\n").unwrap();
+        let asked = about(&mut events, "Delete B?").await;
+        runner.answer(asked.digest, text("n")).await.unwrap();
+        state(&runner, AgentState::Idle).await;
+        assert_eq!(received(&home), "B:n\n", "{mode}");
+        runner.stop().await.unwrap();
+    }
+}
+
+/// Ends the process whose number is in a file.
+fn end(file: &std::path::Path) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let pid = rustix::process::Pid::from_raw(text.trim().parse().unwrap()).unwrap();
+    // bash says nothing of a command that this one ends.
+    rustix::process::kill_process(pid, rustix::process::Signal::PIPE).unwrap();
+}
+
+/// What is not pressed is not reported as an interrupt.
+#[tokio::test]
+async fn an_agent_whose_adapter_has_no_key_for_it_is_not_interrupted() {
+    let home = Home::new();
+    let rules = r#""states": {}"#;
+    let adapter = scripted(&home, rules, "printf 'Name: '; read -r line");
+    let task = AgentTask::interactive(format!("left-{}", home.path().display()), None);
+    let runner = AgentRunner::start(adapter, task, &home.held()).unwrap();
+    assert_eq!(runner.interrupt().await, Err(DeliveryError::NoInterrupt));
+    runner.stop().await.unwrap();
+}

@@ -9,6 +9,7 @@ mod held;
 mod keys;
 mod late;
 mod left_behind;
+mod left_turns;
 mod lines;
 mod manners;
 mod menus;

@@ -1,6 +1,7 @@
 //! Menus whose questions change while an entry is selected, that come back, and whose selection is
 //! broken off.
 
+use coven_model::InterventionChoice;
 use coven_runner::{
     AgentRunner, AgentTask, AnswerAction, AnswerError, GivenAnswer, RunnerSubscription, TaskPlace,
     TypedInputs,
@@ -24,7 +25,9 @@ paint() {
     if [ $row -eq $at ]; then printf '❯ '; else printf '  '; fi
     printf '%s\r\n' "${entries[$row]}"
   done
+  foot
 }
+foot() { :; }
 menu() {
   at=0; paint
   while :; do
@@ -148,5 +151,33 @@ async fn keys_that_select_an_entry_are_noted_and_not_forgotten() {
     assert!(error.was_pressed(), "{error}");
     assert!(!error.to_string().contains("nothing was pressed"), "{error}");
     assert_eq!(chosen(&home), "chose Cancel\n");
+    runner.stop().await.unwrap();
+}
+
+/// Knows its dialog only while the first entry is selected, as the keys that accept it begin there,
+/// and a dialog of any kind otherwise: so a key that moves the mark changes the rule.
+const DIALOG_RULES: &str = r#"
+  "states": {
+    "interaction_dialog": { "pattern": "^Enter to confirm", "region": "tail:1", "kind": "dialog" },
+    "interaction_idle": { "pattern": "^IDLE>", "region": "cursor:1", "kind": "idle" }
+  },
+  "dialogs": [ { "name": "deploy", "pattern": "❯ No[\\s\\S]*Enter to confirm",
+    "begins": "^Deploy", "answers": { "accept": ["Down", "Enter"] } } ],
+  "keys": { "submit": ["Enter"] }
+"#;
+
+/// Spec: C1.9.1
+#[tokio::test]
+async fn the_keys_of_a_dialog_go_on_where_the_first_of_them_has_moved_its_mark() {
+    let home = Home::new();
+    let script = "foot() { printf 'Enter to confirm\\r\\n'; }; menu; finish";
+    let adapter = scripted(&home, DIALOG_RULES, &[PRELUDE, script].concat());
+    let task = AgentTask::interactive(format!("menus-{}", home.path().display()), None);
+    let runner = AgentRunner::start(adapter, task, &home.local()).unwrap();
+    let mut events = runner.subscribe();
+    let asked = question(&mut events).await;
+    assert_eq!(asked.dialog.as_deref(), Some("deploy"));
+    runner.answer(asked.digest, AnswerAction::Choose(InterventionChoice::Approve)).await.unwrap();
+    assert_eq!(chosen(&home), "chose Yes\n");
     runner.stop().await.unwrap();
 }

@@ -76,7 +76,8 @@ pub(super) fn thread_activity(pid: i32) -> Option<Vec<ThreadActivity>> {
             Some(line.trim_start_matches(':').trim())
         };
         let switches = |name: &str| field(name).and_then(|count| count.parse::<u64>().ok());
-        let waits_elsewhere = match field("State")?.chars().next()? {
+        let state = field("State")?.chars().next()?;
+        let waits_elsewhere = match state {
             'R' | 'D' | 'Z' | 'X' => true,
             _ => {
                 let place = fs::read_to_string(folder.join("wchan")).ok()?;
@@ -84,7 +85,7 @@ pub(super) fn thread_activity(pid: i32) -> Option<Vec<ThreadActivity>> {
             }
         };
         let runs = switches("voluntary_ctxt_switches")? + switches("nonvoluntary_ctxt_switches")?;
-        Some(ThreadActivity { waits_elsewhere, runs })
+        Some(ThreadActivity { waits_elsewhere, runs, works: matches!(state, 'R' | 'D') })
     };
     // A thread that ends meanwhile does not read any more.
     Some(threads.filter_map(one).collect())

@@ -124,7 +124,9 @@ fn a_holder_is_written_down_before_its_process_starts_and_forgotten_after_its_en
     let below = registry.refresh().unwrap().remove(0).tree;
     assert!(!below.is_empty());
     for process in below {
-        assert_eq!(lineage(process.pid, &registry), Lineage::Job(JobSign::Holder));
+        let found = lineage(process.pid, &registry);
+        // `ls` ends at this time.
+        assert!(found == Lineage::Job(JobSign::Holder) || !process.is_running(), "{found:?}");
     }
     let own = Identity::own().unwrap();
     assert_eq!(lineage(own.pid, &registry), Lineage::Outside);

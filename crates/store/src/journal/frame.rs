@@ -7,8 +7,8 @@ use std::io::Write;
 use coven_model::{SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::VERSION;
 use super::error::JournalDamage;
-use super::{MAX_LINE, VERSION};
 use crate::seal::{SealChain, SealKey, SealTag, hex, read_hex};
 
 /// The longest that follows the JSON: a tab, a checksum, a tag, a signature, a newline.
@@ -230,11 +230,6 @@ fn after_text(mut rest: &[u8]) -> &[u8] {
         }
     }
     &[]
-}
-
-/// How long the longest JSON of a line is.
-pub(super) const fn longest() -> usize {
-    MAX_LINE - MAX_TRAILER_BYTES
 }
 
 impl FrameEnvelope {

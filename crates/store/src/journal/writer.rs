@@ -394,13 +394,10 @@ fn copy_bytes(from: &File, to: &File, end: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// One fact as JSON.
+/// One fact as JSON. It may be longer than a line: its large values are put aside before it is one.
 pub(crate) fn encode<T: Serialize>(fact: &T, seq: u64) -> Result<EncodedRecord, AppendError> {
     let json = serde_json::to_vec(fact)
         .map_err(|error| AppendError::Fact { seq, why: error.to_string() })?;
-    if json.len() > frame::longest() {
-        return Err(AppendError::TooLong { seq, len: json.len() });
-    }
     Ok(EncodedRecord { json, ..EncodedRecord::default() })
 }
 

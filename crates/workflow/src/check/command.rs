@@ -20,11 +20,21 @@ impl CheckContext<'_> {
         if kind == "script" {
             self.require_key(step, kind, "command", "write what is to be run");
         }
-        let Some(command) = step.get("command") else { return };
+        self.shell_command(step, variables, around);
+    }
+
+    /// Checks the command of a step or of a part of one, which may name its shell.
+    pub(super) fn shell_command(
+        &mut self,
+        node: &SourceNode,
+        variables: &StepVariables,
+        around: &StepSurroundings,
+    ) {
+        let Some(command) = node.get("command") else { return };
         let own =
-            step.get("shell").and_then(|shell| shell.as_str().or(shell.items().first()?.as_str()));
+            node.get("shell").and_then(|shell| shell.as_str().or(shell.items().first()?.as_str()));
         match own.or(around.shell.as_deref()).filter(|program| !shell::is_shell(program)) {
-            Some(program) if step.get("shell").is_none_or(|shell| shell.as_str().is_none()) => {
+            Some(program) if node.get("shell").is_none_or(|shell| shell.as_str().is_none()) => {
                 self.foreign_command(command, program, variables);
             }
             _ => self.command(command, variables),

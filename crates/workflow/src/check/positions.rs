@@ -21,7 +21,7 @@ impl<'a> PositionFinder<'a> {
     }
 
     /// The places of all fields of a step or task, by name: `prompt`, `env.NAME`,
-    /// `arbiter.prompt`.
+    /// `arbiter.prompt`, `until.command`.
     pub(crate) fn of(
         &mut self,
         node: &SourceNode,
@@ -40,7 +40,7 @@ impl<'a> PositionFinder<'a> {
     ) {
         for entry in node.entries() {
             let name = format!("{prefix}{}", entry.key);
-            if matches!(entry.key.as_str(), "env" | "arbiter") {
+            if matches!(entry.key.as_str(), "env" | "arbiter" | "until") {
                 self.collect(&entry.value, &format!("{name}."), places);
             } else {
                 places.insert(name, self.place(entry.value.span.start));

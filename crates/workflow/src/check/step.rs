@@ -45,6 +45,7 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "expect",
             "ok_exit_codes",
             "arbiter",
+            "until",
             "max_iterations",
             "on_max_iterations",
             "context",
@@ -307,14 +308,20 @@ impl CheckContext<'_> {
             ),
         ]);
         self.agent_step(step, variables, around);
-        let help = "write `arbiter: {prompt: Is anything left to do?}`";
-        if self.require_key(step, "agent-loop", "arbiter", help)
+        let until = step.get("until").filter(|until| !until.is_null());
+        let help = "write `until: {command: cargo test}`, or `arbiter: {prompt: Is anything left \
+                    to do?}`";
+        if (until.is_some() || self.require_key(step, "agent-loop", "arbiter", help))
             && let Some(arbiter) = step.get("arbiter")
         {
             self.shared_fields(arbiter, variables);
             if let Some(prompt) = arbiter.get("prompt") {
                 self.prompt(prompt, variables);
             }
+        }
+        if let Some(until) = until {
+            self.shared_fields(until, variables);
+            self.shell_command(until, variables, around);
         }
         result
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coven_model::ExitCodes;
 use coven_notation::{SourceFile, SourceNode};
 use serde_json::Value;
 
@@ -10,11 +11,11 @@ use super::{CompileError, command, exit_codes, expect, shell};
 use crate::check::{CheckEnvironment, PositionFinder};
 use crate::condition::Condition;
 use crate::definition::grimoire::{
-    Grimoire, SandboxChoice, StepDefaults, StepDefinition as Written, StepType,
+    Grimoire, SandboxChoice, StepDefaults, StepDefinition as Written, StepType, UntilDefinition,
 };
 use crate::plan::{
-    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, PlanForm, PlanInput, PlanStep,
-    PlanTrigger, RetryPolicy, ShellScript, StepAction, WorkflowPlan,
+    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, LoopCheck, PlanForm, PlanInput,
+    PlanStep, PlanTrigger, RetryPolicy, ShellScript, StepAction, WorkflowPlan,
 };
 use crate::template::TextTemplate;
 
@@ -115,7 +116,7 @@ fn compile_step(
 fn must_be_confined(step: &Written, defaults: &StepDefaults, action: &StepAction) -> bool {
     let required = step.sandbox.or(defaults.sandbox) == Some(SandboxChoice::Required);
     let has_process = !matches!(action, StepAction::Gate { script: None, .. });
-    matches!(action, StepAction::AgentLoop { .. }) || (required && has_process)
+    matches!(action, StepAction::AgentLoop { arbiter: Some(_), .. }) || (required && has_process)
 }
 
 fn action(
@@ -127,9 +128,16 @@ fn action(
         StepType::Agent => StepAction::Agent { agent: agent::spec(step, defaults, known)? },
         StepType::AgentLoop => {
             let agent = agent::spec(step, defaults, known)?;
-            let arbiter = step.arbiter.as_ref().ok_or(CompileError::Missing("arbiter"))?;
+            let arbiter = step.arbiter.as_ref();
+            let arbiter = arbiter.map(|arbiter| agent::arbiter(arbiter, &agent)).transpose()?;
+            let until = step.until.as_ref().map(|until| loop_check(until, step, defaults));
+            let until = until.transpose()?;
+            if arbiter.is_none() && until.is_none() {
+                return Err(CompileError::Missing("arbiter"));
+            }
             StepAction::AgentLoop {
-                arbiter: agent::arbiter(arbiter, &agent)?,
+                arbiter,
+                until,
                 agent,
                 max_iterations: step.max_iterations.unwrap_or(DEFAULT_ITERATIONS),
                 on_max_iterations: step.on_max_iterations.unwrap_or_default(),
@@ -160,15 +168,39 @@ fn action(
 
 fn script(step: &Written, defaults: &StepDefaults) -> Result<Option<ShellScript>, CompileError> {
     let Some(text) = &step.command else { return Ok(None) };
-    let shell = match shell(&step.shell)? {
+    let codes = exit_codes(step.ok_exit_codes.clone())?;
+    shell_script(text, &step.shell, codes, step, defaults).map(Some)
+}
+
+fn shell_script(
+    text: &str,
+    own: &Value,
+    ok_exit_codes: ExitCodes,
+    step: &Written,
+    defaults: &StepDefaults,
+) -> Result<ShellScript, CompileError> {
+    let shell = match shell(own)? {
         Some(own) => Some(own),
         None => shell(&defaults.shell)?,
     };
-    Ok(Some(ShellScript {
+    Ok(ShellScript {
         command: command(text, shell.as_deref())?,
         shell,
-        ok_exit_codes: exit_codes(step.ok_exit_codes.clone())?,
+        ok_exit_codes,
         sandbox: super::sandbox(step, defaults),
         confine: step.confine.or(defaults.confine),
-    }))
+    })
+}
+
+fn loop_check(
+    until: &UntilDefinition,
+    step: &Written,
+    defaults: &StepDefaults,
+) -> Result<LoopCheck, CompileError> {
+    Ok(LoopCheck {
+        // Each of them says something about the round; only 0 ends the loop.
+        script: shell_script(&until.command, &until.shell, ExitCodes::Any, step, defaults)?,
+        timeout: until.timeout.map(Into::into),
+        first: until.first,
+    })
 }

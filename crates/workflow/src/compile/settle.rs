@@ -43,7 +43,9 @@ pub fn settle(
 fn agents(action: &mut StepAction) -> Vec<&mut AgentSpec> {
     match action {
         StepAction::Agent { agent } | StepAction::ParallelAgents { agent, .. } => vec![agent],
-        StepAction::AgentLoop { agent, arbiter, .. } => vec![agent, arbiter],
+        StepAction::AgentLoop { agent, arbiter, .. } => {
+            std::iter::once(agent).chain(arbiter).collect()
+        }
         StepAction::Stage { tasks } => tasks.iter_mut().map(|task| &mut task.agent).collect(),
         StepAction::Script { .. } | StepAction::Gate { .. } => Vec::new(),
     }

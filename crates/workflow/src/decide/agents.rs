@@ -13,10 +13,13 @@ use super::question::{above_entries, command_line, question_line, shortened};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, LiveJob, PendingText, RunPhase, WorkflowRun};
+use crate::state::{AnswerPhase, LiveJob, PendingText, RefusedQuestion, RunPhase, WorkflowRun};
 
 /// How often rules deny the same question of an agent before a person is asked.
 const MAX_DENIALS: u32 = 5;
+
+/// How many answers of rules to one question may be refused before a person is asked.
+const MAX_RULE_REFUSALS: u32 = 3;
 
 /// Why a question comes back that was answered.
 const STILL_ASKED: &str = "the agent still asks the same after an answer";
@@ -171,7 +174,9 @@ impl DecisionDraft {
             intervention.refused.get_or_insert_with(|| STILL_ASKED.to_owned());
         }
         // What may have been answered already, or does not take a no, is for a person.
-        let by_itself = !question.repeated && !refused.is_some_and(|refused| refused.pressed);
+        let is_refused =
+            |refused: &RefusedQuestion| refused.pressed || refused.answers >= MAX_RULE_REFUSALS;
+        let by_itself = !question.repeated && !refused.is_some_and(is_refused);
         let denied = live.denials(&intervention);
         let is_denied =
             |decision: &InterventionDecision| decision.choice == InterventionChoice::Deny;
@@ -221,9 +226,12 @@ impl DecisionDraft {
     /// Nobody knows what the agent does: a person has to look.
     fn agent_puzzles(&mut self, job: &AttemptId, seen: u64, excerpt: String) {
         let Some(live) = self.watched_job(job) else { return };
-        if live.open_questions().next().is_some() {
+        // What becomes of an answer on its way shows what is asked.
+        if live.turn.is_some() || live.is_being_answered() {
             return;
         }
+        self.withdraw_each(live.asked_now(), "the agent does not show it any more");
+        let Some(live) = self.watched_job(job) else { return };
         let deadline = live.deadline;
         let (kind, task) = (InterventionKind::UnknownState, Some(job.task.clone()));
         let reason = format!("{} shows something that its adapter does not know", job.task);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::DecisionDraft;
 use crate::expect::{ExpectedOutput, comments};
 use crate::plan::{AgentSpec, LoopContext, PlanStep, ShellScript, StepAction};
-use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, WorkflowRun, place};
+use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, WorkflowRun};
 use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
@@ -114,12 +114,12 @@ impl TaskVariables<'_> {
         env.iter().map(entry).collect()
     }
 
-    fn script(&self, step: &PlanStep, script: &ShellScript) -> Result<JobWork, String> {
+    fn script(&self, step: &PlanStep, name: &str, script: &ShellScript) -> Result<JobWork, String> {
         let scope = self.scope(script.command.references());
         let prepared = script.command.prepare(&scope).map_err(|error| {
             let error =
                 script.command.prepare(&self.scope_for_errors(&scope)).err().unwrap_or(error);
-            format!("{error} ({})", field(step, "command"))
+            format!("{error} ({})", field(step, name))
         })?;
         Ok(JobWork::Shell(ShellWork {
             text: prepared.text,
@@ -203,7 +203,7 @@ fn started(
     state: &StepRun,
     role: TaskRole,
 ) -> Result<TaskStarted, String> {
-    let before = state.task(place(role));
+    let before = state.task_of(role);
     let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
     let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
     let names = TaskVariables { run, local: local(run, step, state, role) };
@@ -267,7 +267,7 @@ fn ask_for_comments(told: &mut String) {
 
 fn round_before(state: &StepRun, role: TaskRole) -> Option<&TaskRun> {
     match role {
-        TaskRole::Round(round) if round > 1 => state.task(place(TaskRole::Round(round - 1))),
+        TaskRole::Round(round) if round > 1 => state.task_of(TaskRole::Round(round - 1)),
         _ => None,
     }
 }
@@ -297,6 +297,7 @@ fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {
         (TaskRole::Item(index), _) => format!("{name}.{index}"),
         (TaskRole::Round(round), _) => format!("{name}.r{round}"),
         (TaskRole::Arbiter(round), _) => format!("{name}.r{round}.arbiter"),
+        (TaskRole::Check(round), _) => format!("{name}.r{round}.check"),
     };
     TaskId::new(id).map_err(|error| error.to_string())
 }
@@ -315,7 +316,7 @@ pub(super) fn local(
             let element = state.items.as_ref().and_then(|items| items.get(index as usize));
             vec![name(item, element.cloned().unwrap_or_default()), name("index", json!(index))]
         }
-        (TaskRole::Round(round) | TaskRole::Arbiter(round), _) => {
+        (TaskRole::Round(round) | TaskRole::Arbiter(round) | TaskRole::Check(round), _) => {
             let before = round.saturating_sub(1);
             let judged = state.verdict(before);
             let output = arbiter::output(state, before);
@@ -351,21 +352,13 @@ fn job_draft(
 ) -> Result<JobDraft, String> {
     let mut given = match (role, &step.action) {
         (_, StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. }) => {
-            JobDraft {
-                work: names.script(step, script)?,
-                inputs: Vec::new(),
-                name: None,
-                cwd: None,
-                env: BTreeMap::new(),
-                timeout: None,
-                ok_exit_codes: script.ok_exit_codes.clone(),
-                sandbox: script.sandbox,
-                confine: script.confine,
-                domain: None,
-                size: None,
-            }
+            given_script(names, step, "command", script)?
         }
-        (TaskRole::Arbiter(round), StepAction::AgentLoop { arbiter, .. }) => {
+        (TaskRole::Check(_), StepAction::AgentLoop { until: Some(until), .. }) => {
+            let given = given_script(names, step, "until.command", &until.script)?;
+            JobDraft { timeout: until.timeout, ..given }
+        }
+        (TaskRole::Arbiter(round), StepAction::AgentLoop { arbiter: Some(arbiter), .. }) => {
             let mut given = given_agent(names, step, "arbiter.", arbiter)?;
             if let JobWork::Agent(work) = &mut given.work {
                 let question = work.prompt.take().unwrap_or_default();
@@ -391,12 +384,10 @@ fn job_draft(
             given.domain.clone_from(&task.domain);
             given
         }
-        (
-            _,
-            StepAction::Agent { agent }
-            | StepAction::AgentLoop { agent, .. }
-            | StepAction::ParallelAgents { agent, .. },
-        ) => given_agent(names, step, "", agent)?,
+        (TaskRole::Round(_), StepAction::AgentLoop { agent, .. })
+        | (_, StepAction::Agent { agent } | StepAction::ParallelAgents { agent, .. }) => {
+            given_agent(names, step, "", agent)?
+        }
         _ => return Err("such a step has no such task".to_owned()),
     };
     given.cwd = match given.cwd {
@@ -409,6 +400,27 @@ fn job_draft(
     given.timeout = given.timeout.or(step.timeout);
     given.domain = given.domain.or_else(|| step.domain.clone());
     Ok(given)
+}
+
+fn given_script(
+    names: &TaskVariables<'_>,
+    step: &PlanStep,
+    name: &str,
+    script: &ShellScript,
+) -> Result<JobDraft, String> {
+    Ok(JobDraft {
+        work: names.script(step, name, script)?,
+        inputs: Vec::new(),
+        name: None,
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout: None,
+        ok_exit_codes: script.ok_exit_codes.clone(),
+        sandbox: script.sandbox,
+        confine: script.confine,
+        domain: None,
+        size: None,
+    })
 }
 
 fn given_agent(

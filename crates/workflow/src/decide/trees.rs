@@ -96,9 +96,9 @@ impl DecisionDraft {
                     self.record(SessionEvent::TreeKept { tree, why, at });
                 }
             }
-            TreeReport::Removed { tree, tip } => {
+            TreeReport::Removed { tree, tip, notes } => {
                 if find(&tree).is_some_and(|tree| tree.phase != TreePhase::Removed) {
-                    self.record(SessionEvent::TreeRemoved { tree, tip, at });
+                    self.record(SessionEvent::TreeRemoved { tree, tip, notes, at });
                 }
             }
         }
@@ -340,8 +340,7 @@ impl WorkflowRun {
         let tree = TreeId::Task(task.clone());
         let mut tasks = state.tasks.iter().rev();
         let found = tasks.find(|task| {
-            self.tree_of(step, task.role).as_ref() == Some(&tree)
-                && !matches!(task.role, TaskRole::Arbiter(_))
+            self.tree_of(step, task.role).as_ref() == Some(&tree) && !task.role.is_judge()
         });
         found.map(|task| task.role)
     }
@@ -356,7 +355,7 @@ impl WorkflowRun {
         let Some(id) = tree.task() else { return fallback() };
         let Some((_, step, state)) = self.current() else { return fallback() };
         let role = self.resolver(id);
-        let task = role.and_then(|role| state.task(crate::state::place(role)));
+        let task = role.and_then(|role| state.task_of(role));
         if let (Some(template), Some(role)) = (&step.commit, role) {
             let names = TaskVariables { run: self, local: local(self, step, state, role) };
             if let Ok(text) = names.text(step, "commit", template)

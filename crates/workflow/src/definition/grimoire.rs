@@ -247,6 +247,9 @@ pub struct StepDefinition {
     pub max_concurrent: Option<u32>,
     /// The agent that judges each round. For `agent-loop`.
     pub arbiter: Option<ArbiterDefinition>,
+    /// The command that ends the loop by exit code 0, beside or instead of an arbiter:
+    /// `{command: cargo test}`. For `agent-loop`.
+    pub until: Option<UntilDefinition>,
     /// How many rounds there are at most; 5 if nothing is said. For `agent-loop`.
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: Option<u32>,
@@ -331,6 +334,26 @@ pub struct RetryDefinition {
     pub attempts: u32,
     /// How long to wait before each but the first, such as `10s`.
     pub delay: Option<HumanDuration>,
+}
+
+/// The command that says after each round whether a loop is done.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UntilDefinition {
+    /// The command. Exit code 0 ends the loop; what it prints otherwise is `${verdict.reason}` in the
+    /// next round. An arbiter is asked only after it passed.
+    #[schemars(length(min = 1))]
+    pub command: String,
+    /// The shell for the command; that of the step's defaults if nothing is said.
+    #[schemars(schema_with = "shell")]
+    #[serde(default)]
+    pub shell: Value,
+    /// How long it may take, such as `10m`; the step's timeout if nothing is said.
+    pub timeout: Option<HumanDuration>,
+    /// Whether it is run before the first round as well. If it passes there, no agent is started and
+    /// the output of the step is null.
+    #[serde(default)]
+    pub first: bool,
 }
 
 /// The agent that judges the rounds of a loop. It can look at everything and change nothing.

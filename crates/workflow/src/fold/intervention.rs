@@ -68,7 +68,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                     live.count_denial(words);
                 }
                 live.ask(asked);
-                live.remember(decision);
+                live.remember(intervention, decision);
             });
         }
         SessionEvent::InputQueued { job, number, text, seen, by } => {
@@ -194,7 +194,7 @@ fn decide_agent(
     }
     if live.turn != Some(number) {
         live.set_answer(number, AnswerPhase::Decided(Box::new(decision.clone())));
-        live.remember(decision);
+        live.remember(intervention, decision);
         return;
     }
     live.turn = None;

@@ -153,7 +153,8 @@ pub(super) fn retry_step(run: &mut WorkflowRun) {
     step.progress = if nothing_began { StepProgress::Waiting } else { StepProgress::Running };
     step.allow_retries(attempts);
     let last = step.tasks.last().map(|task| (task.role, &task.phase));
-    if let Some((TaskRole::Arbiter(round), TaskPhase::Done { .. })) = last {
+    if let Some((TaskRole::Arbiter(round) | TaskRole::Check(round), TaskPhase::Done { .. })) = last
+    {
         match step.verdict(round).map(|judged| judged.verdict) {
             Some(LoopVerdict::Unreadable) => ask_arbiter_again(step, attempts),
             Some(LoopVerdict::Actionable) if round >= step.rounds => {

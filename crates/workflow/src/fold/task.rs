@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::state::{
     LiveJob, PrintedOutput, RunPhase, StepProgress, TaskPhase, TaskReview, TaskRun, WorkflowRun,
-    place,
 };
 
 const EXCERPT_LINES: usize = 20;
@@ -95,13 +94,18 @@ fn change_task(run: &mut WorkflowRun, job: &AttemptId, change: impl FnOnce(&mut 
 
 fn start(run: &mut WorkflowRun, started: &TaskStarted) {
     let AttemptId { task: id, attempt } = &started.spec.job.attempt;
-    let place = place(started.role);
-    // A task stands where its name says, or it could not be found again.
-    if run.identity.locate(id) != Some((run.cursor as usize, place)) {
+    // A task has the role that its name says, or it could not be found again.
+    if run.identity.locate(id) != Some((run.cursor as usize, started.role)) {
         return;
     }
     super::tree::enter(run, &started.spec);
     let Some(step) = run.current_mut() else { return };
+    let place = step.place(started.role);
+    let agent = match &started.spec.work {
+        JobWork::Agent(agent) => Some(agent),
+        JobWork::Shell(_) => None,
+    };
+    let adapter = agent.map(|agent| agent.adapter.clone());
     let phase =
         TaskPhase::Live(Box::new(LiveJob::new(started.spec.clone(), started.inputs.clone())));
     match step.task(place) {
@@ -112,10 +116,8 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
             attempt: *attempt,
             place: started.place,
             limit: started.limit,
-            without_channel: match &started.spec.work {
-                JobWork::Agent(agent) => agent.without_channel.clone(),
-                JobWork::Shell(_) => None,
-            },
+            without_channel: agent.and_then(|agent| agent.without_channel.clone()),
+            adapter,
             conversation: None,
             review: None,
             phase,
@@ -134,6 +136,7 @@ fn start(run: &mut WorkflowRun, started: &TaskStarted) {
                 task.place = started.place;
                 task.limit = started.limit;
                 task.phase = phase;
+                task.adapter = adapter;
                 if let Some(review) = &mut task.review {
                     review.begun = true;
                 }

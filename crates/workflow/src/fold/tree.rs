@@ -67,6 +67,10 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 let (onto, commit, tip) = (&landed.onto, &landed.commit, &landed.tip);
                 tree.head.clone_from(tip);
                 tree.uncommitted = false;
+                // Whatever it stayed for, a person has seen to it.
+                if landed.by.is_some() {
+                    tree.kept = None;
+                }
                 tree.landing = LandingPhase::Landed {
                     onto: onto.clone(),
                     commit: commit.clone(),

@@ -1,7 +1,7 @@
 //! The small plans that the checker walks through, one for each kind of step.
 
 use super::ProcessEnd;
-use crate::plan::{Isolation, OnFailure, OnLimit, WorkflowPlan};
+use crate::plan::{Isolation, OnFailure, OnLimit, StepAction, WorkflowPlan};
 use crate::testing::*;
 
 /// A plan and what may happen to it.
@@ -100,6 +100,19 @@ pub(super) fn worker_and_arbiter() -> ModelScenario {
         ends,
         cancel: false,
         ..ModelScenario::new("loop", vec![agent_loop("review", 2, OnLimit::Block)])
+    }
+}
+
+/// A worker that goes on until a command passes, which is run before the first round as well.
+pub(super) fn worker_until_green() -> ModelScenario {
+    let mut looping = loop_until("fix", 2, OnLimit::Block);
+    if let StepAction::AgentLoop { until: Some(until), .. } = &mut looping.action {
+        until.first = true;
+    }
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
+        cancel: false,
+        ..ModelScenario::new("until", vec![looping])
     }
 }
 
@@ -205,7 +218,15 @@ pub(super) fn larger() -> Vec<ModelScenario> {
         // Talking is large as it is.
         if !matches!(
             scene.name,
-            "loop" | "wide" | "talk" | "kept" | "stages" | "trees" | "failing trees" | "tree again"
+            "loop"
+                | "until"
+                | "wide"
+                | "talk"
+                | "kept"
+                | "stages"
+                | "trees"
+                | "failing trees"
+                | "tree again"
         ) {
             scene.attempts += 1;
             scene.interventions += 1;
@@ -224,6 +245,7 @@ pub(super) fn all() -> Vec<ModelScenario> {
         fan_out(),
         parallel_items(),
         worker_and_arbiter(),
+        worker_until_green(),
         gates(),
         approved_start(),
         approved_twice(),

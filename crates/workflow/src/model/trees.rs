@@ -275,9 +275,11 @@ impl ToldOfTree {
                 onto: "coven/brisk-otter".to_owned(),
                 paths: vec!["a.txt".to_owned()],
             },
-            Self::Removed(tree) => {
-                TreeReport::Removed { tree: tree.clone(), tip: "gone".to_owned() }
-            }
+            Self::Removed(tree) => TreeReport::Removed {
+                tree: tree.clone(),
+                tip: "gone".to_owned(),
+                notes: Vec::new(),
+            },
         };
         SessionInput::Tree(Box::new(report))
     }

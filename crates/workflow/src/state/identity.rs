@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use coven_model::event::{SessionCause, SessionCreated};
+use coven_model::event::{SessionCause, SessionCreated, TaskRole};
 use coven_model::{AutoAnswer, RepositoryRecord, SessionId, TaskId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -103,10 +103,10 @@ impl RunIdentity {
         self.index.outputs.keys().map(String::as_str)
     }
 
-    /// The step and the place that a task has by its name, whether or not it was ever started.
-    pub(crate) fn locate(&self, task: &TaskId) -> Option<(usize, usize)> {
-        if let Some(found) = self.index.stage_tasks.get(task) {
-            return Some(*found);
+    /// The step and the role that a task has by its name, whether or not it was ever started.
+    pub(crate) fn locate(&self, task: &TaskId) -> Option<(usize, TaskRole)> {
+        if let Some((step, place)) = self.index.stage_tasks.get(task) {
+            return Some((*step, TaskRole::Stage(u32::try_from(*place).ok()?)));
         }
         let (name, rest) = match task.as_str().split_once('.') {
             Some((name, rest)) => (name, Some(rest)),
@@ -114,23 +114,28 @@ impl RunIdentity {
         };
         let step = self.step(name)?;
         let action = &self.plan.steps.get(step)?.action;
-        let place = match (action, rest) {
+        let role = match (action, rest) {
             (
                 StepAction::Agent { .. } | StepAction::Script { .. } | StepAction::Gate { .. },
                 None,
-            ) => 0,
-            (StepAction::ParallelAgents { .. }, Some(index)) => index.parse::<u32>().ok()? as usize,
+            ) => TaskRole::Main,
+            (StepAction::ParallelAgents { .. }, Some(index)) => TaskRole::Item(index.parse().ok()?),
             (StepAction::AgentLoop { .. }, Some(rest)) => {
-                let (round, arbiter) = match rest.strip_suffix(".arbiter") {
-                    Some(round) => (round, 1),
-                    None => (rest, 0),
+                let (round, part) = match rest.split_once('.') {
+                    Some((round, part)) => (round, Some(part)),
+                    None => (rest, None),
                 };
                 let round: u32 = round.strip_prefix('r')?.parse().ok()?;
-                round.checked_sub(1)? as usize * 2 + arbiter
+                match part {
+                    None if round > 0 => TaskRole::Round(round),
+                    Some("arbiter") if round > 0 => TaskRole::Arbiter(round),
+                    Some("check") => TaskRole::Check(round),
+                    _ => return None,
+                }
             }
             _ => return None,
         };
-        Some((step, place))
+        Some((step, role))
     }
 }
 

@@ -224,7 +224,7 @@ impl WorkflowRun {
             StepAction::Agent { .. } | StepAction::AgentLoop { .. } => {
                 // Another round would follow; only when all are done does one stand alone.
                 let is_alone = state.landing.is_some() || task.role == TaskRole::Main;
-                is_alone && !matches!(task.role, TaskRole::Arbiter(_))
+                is_alone && !task.role.is_judge()
             }
             StepAction::Script { .. } | StepAction::Gate { .. } => false,
         };

@@ -16,12 +16,13 @@ use super::{maybe_shared, shared};
 #[serde(rename_all = "camelCase")]
 pub struct StepRun {
     pub progress: StepProgress,
-    /// Its tasks, each at the place that its role gives it.
+    /// Its tasks: those of a stage and of a fan-out at the place that their role says, those of a
+    /// loop in the order in which they were started.
     pub tasks: ChunkedList<TaskRun>,
     /// What it runs over.
     #[serde(serialize_with = "maybe_shared")]
     pub items: Option<Arc<Vec<Value>>>,
-    /// What was read from the arbiter, in order.
+    /// What the arbiter or the check came to, in order.
     pub judged: Vec<RoundVerdict>,
     /// How many rounds it may have.
     pub rounds: u32,
@@ -98,17 +99,6 @@ pub struct RoundVerdict {
     pub reason: String,
 }
 
-/// The place of a task among the tasks of its step.
-pub(crate) fn place(role: TaskRole) -> usize {
-    let round = |round: u32| round.saturating_sub(1) as usize * 2;
-    match role {
-        TaskRole::Main => 0,
-        TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
-        TaskRole::Round(number) => round(number),
-        TaskRole::Arbiter(number) => round(number) + 1,
-    }
-}
-
 impl Default for StepRun {
     fn default() -> Self {
         Self {
@@ -140,6 +130,25 @@ impl StepRun {
         )
     }
 
+    /// The place of the task with a role, or the one behind all others if there is none yet.
+    pub(crate) fn place(&self, role: TaskRole) -> usize {
+        match role {
+            TaskRole::Main => 0,
+            TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
+            TaskRole::Round(_) | TaskRole::Arbiter(_) | TaskRole::Check(_) => {
+                // The one that is looked for is nearly always among the last.
+                let has_role =
+                    |place: &usize| self.tasks.get(*place).is_some_and(|task| task.role == role);
+                (0..self.tasks.len()).rev().find(has_role).unwrap_or(self.tasks.len())
+            }
+        }
+    }
+
+    /// The task with a role, if it was started.
+    pub(crate) fn task_of(&self, role: TaskRole) -> Option<&TaskRun> {
+        self.tasks.get(self.place(role))
+    }
+
     /// A task by its place.
     pub fn task(&self, place: usize) -> Option<&TaskRun> {
         self.tasks.get(place)
@@ -147,7 +156,7 @@ impl StepRun {
 
     /// Adds the next task. Nothing happens if another one should come first.
     pub(crate) fn add(&mut self, task: TaskRun) {
-        if place(task.role) == self.tasks.len() {
+        if self.place(task.role) == self.tasks.len() {
             self.count(self.tasks.len() as u32, &task.phase, true);
             self.tasks.push(task);
         }

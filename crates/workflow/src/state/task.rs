@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use coven_model::event::{AttemptPlace, InterventionDecision, StopCause, TaskRole};
 use coven_model::{
-    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, JobOutcome, JobSpec,
-    JobWork, RoundContext, TaskId, TaskStatus, Timestamp, TokenUsage,
+    AgentState, AttemptId, ContentDigest, Intervention, InterventionChoice, InterventionKind,
+    JobOutcome, JobSpec, JobWork, RoundContext, TaskId, TaskStatus, Timestamp, TokenUsage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -33,6 +33,10 @@ pub struct TaskRun {
     /// refused it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_channel: Option<String>,
+    /// The adapter of its newest attempt, which its step may take from an element. It follows from
+    /// the start, and states of before do not have it.
+    #[serde(skip)]
+    pub adapter: Option<String>,
     /// The conversation of the last attempt that ended, if it named one. It follows from the
     /// outcome, and states of before do not have it.
     #[serde(skip)]
@@ -480,13 +484,25 @@ impl LiveJob {
     }
 
     /// Remembers that a question was decided. A denial may carry a text, which the agent's dialog
-    /// does not take: it goes out as a message once the agent is idle.
-    pub(crate) fn remember(&mut self, decision: &InterventionDecision) {
+    /// does not take: it goes out as a message once the agent is idle. Over a channel a text for
+    /// what only wants leave is a denial too.
+    pub(crate) fn remember(
+        &mut self,
+        intervention: &Intervention,
+        decision: &InterventionDecision,
+    ) {
         if self.hears_denials() {
             return;
         }
         let text = decision.text.as_deref().filter(|text| !text.trim().is_empty());
-        if let (InterventionChoice::Deny, Some(text)) = (decision.choice, text) {
+        let denies = match decision.choice {
+            InterventionChoice::Deny => true,
+            InterventionChoice::Answer => {
+                self.channel.is_some() && intervention.kind == InterventionKind::Approval
+            }
+            _ => false,
+        };
+        if let Some(text) = text.filter(|_| denies && decision.entry.is_none()) {
             self.say = Some(match self.say.take() {
                 // A rule gives the same reason as often as it denies.
                 Some(earlier) if earlier.contains(text) => earlier,

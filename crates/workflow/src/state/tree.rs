@@ -86,6 +86,11 @@ impl TreeRun {
         self.phase == TreePhase::Ready
     }
 
+    /// Whether a checkpoint is to be brought back in it, and that was not done yet.
+    fn is_brought_back(&self) -> bool {
+        self.phase == TreePhase::Wanted && self.restores.is_some() && self.problem.is_none()
+    }
+
     /// Whether its branch and files are as they were when it was made, as far as it was told.
     pub fn is_empty(&self) -> bool {
         self.head == self.base && self.changed == 0 && !self.uncommitted
@@ -110,6 +115,10 @@ impl Confinement {
     fn of(step: &PlanStep, role: TaskRole) -> Option<Self> {
         let (sandbox, confine, permissions) = match (&step.action, role) {
             (_, TaskRole::Arbiter(_)) => return None,
+            (StepAction::AgentLoop { until: Some(until), .. }, TaskRole::Check(_)) => {
+                let script = &until.script;
+                (script.sandbox, script.confine, Some(PermissionLevel::All))
+            }
             (StepAction::Stage { tasks }, TaskRole::Stage(place)) => {
                 let agent = &tasks.get(place as usize)?.agent;
                 (agent.sandbox, agent.confine, agent.permissions)
@@ -147,6 +156,11 @@ impl WorkflowRun {
         self.trees.values().map(AsRef::as_ref)
     }
 
+    /// Whether a checkpoint is being brought back, which a run that is over does as well.
+    pub fn brings_back(&self) -> bool {
+        self.trees().any(TreeRun::is_brought_back)
+    }
+
     /// The tree that a task works in, whether or not it was made.
     pub fn tree_of(&self, step: &PlanStep, role: TaskRole) -> Option<TreeId> {
         self.identity.repository.as_ref()?;
@@ -170,17 +184,17 @@ impl WorkflowRun {
 
     /// The tree that a task was given, by the task's name.
     pub fn tree_of_task(&self, task: &TaskId) -> Option<TreeId> {
-        let (place, at) = self.identity.locate(task)?;
+        let (place, role) = self.identity.locate(task)?;
         let step = self.identity.plan.steps.get(place)?;
-        let role = self.steps.get(place)?.task(at)?.role;
+        self.steps.get(place)?.task_of(role)?;
         self.tree_of(step, role).filter(|tree| self.tree(tree).is_some())
     }
 
     /// Whether what was done may be this task's: its agent may write, and was not asked for a review.
     pub fn is_author(&self, task: &TaskId) -> bool {
         let writes = || {
-            let (step, at) = self.identity.locate(task)?;
-            let role = self.steps.get(step)?.task(at)?.role;
+            let (step, role) = self.identity.locate(task)?;
+            self.steps.get(step)?.task_of(role)?;
             Confinement::of(self.identity.plan.steps.get(step)?, role)
         };
         !self.is_reviewer(task) && writes().is_some()
@@ -287,14 +301,8 @@ impl WorkflowRun {
         }
         if self.is_over() {
             // A checkpoint is brought back whenever a person wants it.
-            let wanted = |tree: &&TreeRun| {
-                tree.phase == TreePhase::Wanted && tree.restores.is_some() && tree.problem.is_none()
-            };
-            return self
-                .trees()
-                .filter(wanted)
-                .map(|tree| TreeOrder::Make(tree.tree.clone()))
-                .collect();
+            let wanted = self.trees().filter(|tree| tree.is_brought_back());
+            return wanted.map(|tree| TreeOrder::Make(tree.tree.clone())).collect();
         }
         let mut orders = Vec::new();
         for tree in self.trees().filter(|tree| tree.problem.is_none()) {

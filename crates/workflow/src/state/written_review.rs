@@ -3,9 +3,9 @@
 use coven_model::event::TaskRole;
 use coven_model::{AttemptId, TaskId, Timestamp, TreeId, WrittenReview};
 
-use super::{TaskPhase, TaskRun, WorkflowRun, place};
+use super::{TaskPhase, TaskRun, WorkflowRun};
 use crate::expect::{ExpectedOutput, comments};
-use crate::plan::{PlanStep, StepAction};
+use crate::plan::{PlanStep, StepAction, stage_task};
 
 /// A review that a task has answered with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,9 @@ impl PlanStep {
     /// What the output of a task of the step must be.
     pub(crate) fn expected(&self, role: TaskRole) -> &ExpectedOutput {
         match (&self.action, role) {
-            (_, TaskRole::Arbiter(_)) | (StepAction::Gate { .. }, _) => &ExpectedOutput::Text,
+            (_, TaskRole::Arbiter(_) | TaskRole::Check(_)) | (StepAction::Gate { .. }, _) => {
+                &ExpectedOutput::Text
+            }
             (
                 StepAction::Agent { agent }
                 | StepAction::AgentLoop { agent, .. }
@@ -32,7 +34,7 @@ impl PlanStep {
             ) => &agent.expect,
             (StepAction::Script { expect, .. }, _) => expect,
             (StepAction::Stage { tasks }, role) => {
-                tasks.get(place(role)).map_or(&ExpectedOutput::Text, |task| &task.agent.expect)
+                stage_task(tasks, role).map_or(&ExpectedOutput::Text, |task| &task.agent.expect)
             }
         }
     }
@@ -59,8 +61,8 @@ impl WorkflowRun {
     }
 
     fn expected_of(&self, task: &str) -> Option<&ExpectedOutput> {
-        let (step, at) = self.identity.locate(&TaskId::new(task).ok()?)?;
-        let role = self.steps.get(step)?.task(at)?.role;
+        let (step, role) = self.identity.locate(&TaskId::new(task).ok()?)?;
+        self.steps.get(step)?.task_of(role)?;
         Some(self.identity.plan.steps.get(step)?.expected(role))
     }
 

@@ -8,7 +8,9 @@ use coven_model::{
 };
 
 use crate::compile::adapter_names;
-use crate::plan::{AgentSpec, LoopContext, PlanStep, StepAction, WorkflowPlan};
+use crate::plan::{
+    AgentSpec, LoopCheck, LoopContext, PlanStep, StepAction, WorkflowPlan, stage_task,
+};
 use crate::scope::VariableScope;
 use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
 use crate::template::TextTemplate;
@@ -105,7 +107,7 @@ fn lanes(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> Vec<PlanLane> {
         chosen.extend(rest.take(MAX_LANES - chosen.len()));
         chosen
     };
-    chosen.sort_by_key(|task| crate::state::place(task.role));
+    chosen.sort_by_key(|task| state.place(task.role));
     let mut lanes: Vec<PlanLane> = chosen.into_iter().map(|task| lane(run, step, task)).collect();
     if matches!(step.action, StepAction::Stage { .. }) {
         lanes.extend(planned.into_iter().skip(state.tasks.len()));
@@ -143,10 +145,12 @@ fn lane_note(task: &TaskRun) -> String {
 
 /// The adapter of a task that was started, or `shell` for a command, and how it runs.
 fn adapter_of<'a>(step: &'a PlanStep, task: &'a TaskRun) -> (&'a str, AgentMode) {
-    match (task.live().map(|live| &live.spec.work), agent_of(step, task.role)) {
-        (Some(JobWork::Agent(agent)), _) => (&agent.adapter, agent.mode),
-        (_, Some(agent)) => (&agent.adapter, agent.mode),
-        _ => (SHELL, AgentMode::Headless),
+    let Some(agent) = agent_of(step, task.role) else { return (SHELL, AgentMode::Headless) };
+    // The step may name it by a variable, which only a task has a value for.
+    let adapter = task.adapter.as_ref().unwrap_or(&agent.adapter);
+    match task.live().map(|live| &live.spec.work) {
+        Some(JobWork::Agent(live)) => (adapter, live.mode),
+        _ => (adapter, agent.mode),
     }
 }
 
@@ -161,16 +165,15 @@ impl WorkflowRun {
 
 fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
     match (&step.action, role) {
-        (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => Some(arbiter),
+        (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => arbiter.as_ref(),
+        (StepAction::AgentLoop { .. }, TaskRole::Check(_)) => None,
         (
             StepAction::Agent { agent }
             | StepAction::AgentLoop { agent, .. }
             | StepAction::ParallelAgents { agent, .. },
             _,
         ) => Some(agent),
-        (StepAction::Stage { tasks }, role) => {
-            tasks.get(crate::state::place(role)).map(|task| &task.agent)
-        }
+        (StepAction::Stage { tasks }, role) => stage_task(tasks, role).map(|task| &task.agent),
         _ => None,
     }
 }
@@ -196,8 +199,17 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
     let name = &step.name;
     match &step.action {
         StepAction::Agent { agent: spec } => vec![agent(name.clone(), spec)],
-        StepAction::AgentLoop { agent: spec, arbiter, .. } => {
-            vec![agent(format!("{name}.r1"), spec), agent(format!("{name}.r1.arbiter"), arbiter)]
+        StepAction::AgentLoop { agent: spec, arbiter, until, .. } => {
+            let check = |round: u32, until: &LoopCheck| {
+                let command = until.script.command.source();
+                let task = format!("{name}.r{round}.check");
+                lane(task, None, SHELL, AgentMode::Headless, command)
+            };
+            let first = until.iter().filter(|until| until.first).map(|until| check(0, until));
+            let work = agent(format!("{name}.r1"), spec);
+            let arbiter = arbiter.iter().map(|one| agent(format!("{name}.r1.arbiter"), one));
+            let after = until.iter().map(|until| check(1, until));
+            first.chain([work]).chain(after).chain(arbiter).collect()
         }
         StepAction::ParallelAgents { agent: spec, .. } => {
             // Elements may name the adapter, and may stand in the definition.
@@ -219,10 +231,15 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
 /// What a step does, in one line.
 fn step_note(step: &PlanStep) -> String {
     let what = match &step.action {
-        StepAction::AgentLoop { max_iterations, context: LoopContext::Continue, .. } => {
-            format!("at most {max_iterations} rounds, in one conversation")
+        StepAction::AgentLoop { max_iterations, context, until, .. } => {
+            let conversation = match context {
+                LoopContext::Continue => ", in one conversation",
+                LoopContext::Fresh => "",
+            };
+            let command = until.as_ref().map(|until| until.script.command.source());
+            let until = command.map(|command| format!(", until `{}`", short_first_line(command)));
+            format!("at most {max_iterations} rounds{conversation}{}", until.unwrap_or_default())
         }
-        StepAction::AgentLoop { max_iterations, .. } => format!("at most {max_iterations} rounds"),
         StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }

@@ -103,6 +103,7 @@ fn agents_are_put_together_from_the_step_and_the_defaults() {
         panic!()
     };
     assert_eq!((*max_iterations, *on_max_iterations), (5, OnLimit::Block));
+    let arbiter = arbiter.as_ref().unwrap();
     assert_eq!((arbiter.adapter.as_str(), arbiter.mode), ("codex", AgentMode::Headless));
     assert_eq!(
         (arbiter.permissions, arbiter.sandbox),
@@ -267,7 +268,7 @@ fn an_input_can_choose_the_adapter_when_a_run_is_made() {
     };
     let adapters = |plan: &WorkflowPlan| match (&plan.steps[0].action, &plan.steps[1].action) {
         (StepAction::Agent { agent: one }, StepAction::AgentLoop { agent: two, arbiter, .. }) => {
-            [&one.adapter, &two.adapter, &arbiter.adapter].map(Clone::clone)
+            [&one.adapter, &two.adapter, &arbiter.as_ref().unwrap().adapter].map(Clone::clone)
         }
         _ => panic!(),
     };

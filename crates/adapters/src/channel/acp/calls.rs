@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::channel::extras::{FOLDER_FIELDS, is_nothing, told};
 use crate::channel::fold::ChannelSink;
 use crate::channel::question::short_id;
 use crate::transcript::entry::{self, TOOL_LIMIT};
@@ -43,6 +44,35 @@ impl ToolCalls {
         let id = short_id(call.get("toolCallId"));
         self.tell(id.as_deref(), out);
         self.show(id.as_deref(), call, out);
+    }
+
+    /// What a call that is asked about has other than the call that was announced under its id. An
+    /// agent that announces its calls asks about one of them.
+    pub(super) fn disagreements(&self, call: JsonNode<'_>) -> Vec<String> {
+        let id = short_id(call.get("toolCallId"));
+        let Some(known) = self.0.iter().find(|known| Some(&known.id) == id.as_ref()) else {
+            let waits = self.0.iter().any(|known| !known.told);
+            let other = call.get("toolCallId").to_value().filter(|_| waits);
+            return other.map(|id| told("toolCallId", &id)).into_iter().collect();
+        };
+        let asked = given(call).unwrap_or_default();
+        let field =
+            |input: &Value, name: &str| input.get(name).filter(|value| !is_nothing(value)).cloned();
+        let names = ["command", "cmd", "path", "file_path", "filePath"];
+        let differs = |name: &&&str| {
+            let announced = field(&known.input, name);
+            announced.is_some() && !asked.is_null() && announced != field(&asked, name)
+        };
+        let announced = |name: &str| told(&format!("announced {name}"), &known.input[name]);
+        names.iter().filter(differs).copied().map(announced).collect()
+    }
+
+    /// The folder that was announced for a call, and under which name.
+    pub(super) fn announced_folder(&self, call: JsonNode<'_>) -> Option<(&'static str, Value)> {
+        let id = short_id(call.get("toolCallId"));
+        let known = self.0.iter().find(|known| Some(&known.id) == id.as_ref())?;
+        let folder = |name: &&'static str| Some((*name, known.input.get(*name)?.clone()));
+        FOLDER_FIELDS.iter().find_map(folder)
     }
 
     /// The agent's name for the tool of a call.

@@ -4,46 +4,69 @@ use coven_model::AwaitingKind;
 use serde_json::{Value, json};
 
 use super::calls::input;
+use super::disagreement::disagreements;
 use crate::channel::answer::WrittenAnswer;
 use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
-    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId,
+    AnswerOption, AskedQuestion, ChannelQuestion, KnownDigest, OptionEffect, RequestId,
 };
 use crate::channel::{ChannelKind, ChannelOptions};
-use crate::transcript::entry::{name, one_line};
+use crate::transcript::entry::{name, visible_line};
 use crate::transcript::json::JsonNode;
 
 pub(super) const METHOD: &str = "session/request_permission";
 
-pub(super) fn question(id: &RequestId, params: JsonNode<'_>, tool: String) -> ChannelQuestion {
+/// What is known of a call before it is asked about.
+pub(super) struct AnnouncedCall {
+    pub(super) tool: String,
+    /// The folder in which it was said to run, and the name of the field.
+    pub(super) folder: Option<(&'static str, Value)>,
+    /// What the request has other than its conversation.
+    pub(super) doubts: Vec<String>,
+}
+
+pub(super) fn question(
+    id: &RequestId,
+    params: JsonNode<'_>,
+    announced: AnnouncedCall,
+) -> ChannelQuestion {
+    let AnnouncedCall { tool, folder: announced, mut doubts } = announced;
     let call = params.get("toolCall");
     let mut input = input(call);
     // Gemini says the folder of a command in words alone.
     if let (Some(folder), Value::Object(fields)) = (folder(call), &mut input) {
         fields.entry("cwd").or_insert_with(|| folder.into());
     }
+    if let (Some((name, folder)), Value::Object(fields)) = (announced, &mut input) {
+        fields.entry(name).or_insert(folder);
+    }
     let title = call.get("title").str();
     let command = input.get("command").and_then(Value::as_str);
     // Gemini tells the command nowhere else.
     let shown = title.filter(|_| call.get("kind").str() == Some("execute"));
+    let command = command.or(shown).map(str::to_owned);
     let questions = questions(call);
     let first = questions.first().map(|question| question.text.as_str());
     let kind = match first {
         Some(_) => AwaitingKind::Question,
         None => AwaitingKind::Approval,
     };
+    doubts.extend(disagreements(call, &input, command.is_some()));
     ChannelQuestion {
         channel: ChannelKind::Acp,
         request: id.clone(),
         message: METHOD.to_owned(),
         kind,
         tool,
-        text: one_line(first.or(title).unwrap_or("the agent asks for permission")),
-        command: command.or(shown).map(str::to_owned),
+        text: visible_line(first.or(title).unwrap_or("the agent asks for permission")),
+        command,
         input,
         call: call.get("toolCallId").str().map(name),
         options: params.get("options").items().filter_map(option).collect(),
         questions,
+        doubts,
+        place: 0,
+        known_digest: KnownDigest::default(),
     }
 }
 
@@ -115,7 +138,7 @@ fn option(option: JsonNode<'_>) -> Option<AnswerOption> {
         Some("allow_always" | "reject_always") => OptionEffect::Lasting,
         _ => OptionEffect::Unknown,
     };
-    let label = one_line(option.get("name").str().unwrap_or(id));
+    let label = visible_line(option.get("name").str().unwrap_or(id));
     Some(AnswerOption { id: id.to_owned(), label, effect })
 }
 

@@ -4,12 +4,14 @@ use coven_model::AwaitingKind;
 use serde_json::{Map, Value, json};
 
 use crate::channel::ChannelKind;
+use crate::channel::announced_calls::AnnouncedCalls;
 use crate::channel::answer::WrittenAnswer;
+use crate::channel::extras::told;
 use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
-    AnswerOption, AskedQuestion, ChannelQuestion, OptionEffect, RequestId, short_id,
+    AnswerOption, AskedQuestion, ChannelQuestion, KnownDigest, OptionEffect, RequestId, short_id,
 };
-use crate::transcript::entry::{name, one_line};
+use crate::transcript::entry::{name, visible_line};
 use crate::transcript::json::JsonNode;
 
 const COMMAND: &str = "item/commandExecution/requestApproval";
@@ -28,6 +30,14 @@ const ENVELOPE: [&str; 6] = [
     "turnId",
 ];
 
+/// What runs when a request arrives.
+pub(super) struct RunningTurn<'a> {
+    pub(super) thread: Option<&'a str>,
+    pub(super) turn: Option<&'a str>,
+    /// The commands and file changes that were announced.
+    pub(super) calls: &'a AnnouncedCalls,
+}
+
 /// Reads a request; nothing if it is one that Coven does not answer. `changes` are those of the
 /// file change that it is about, which the request itself leaves out.
 pub(super) fn question(
@@ -35,6 +45,7 @@ pub(super) fn question(
     method: &str,
     params: JsonNode<'_>,
     changes: Option<&Value>,
+    running: &RunningTurn<'_>,
 ) -> Option<ChannelQuestion> {
     let tool = match method {
         COMMAND => "shell".to_owned(),
@@ -63,19 +74,65 @@ pub(super) fn question(
         USER_INPUT | ELICITATION => AwaitingKind::Question,
         _ => AwaitingKind::Approval,
     };
+    let doubts = doubts(method, params, command.as_deref(), running);
     Some(ChannelQuestion {
         channel: ChannelKind::CodexAppServer,
         request: id.clone(),
         message: method.to_owned(),
         kind,
         tool,
-        text: one_line(text.unwrap_or(method)),
+        text: visible_line(text.unwrap_or(method)),
         command,
         input: input.into(),
         call: short_id(params.get("itemId")),
         options: options(method, params),
         questions,
+        doubts,
+        place: 0,
+        known_digest: KnownDigest::default(),
     })
+}
+
+/// What does not go with our conversation, or with the call that was announced. A thread that the
+/// agent runs beside ours works somewhere else, on something else.
+fn doubts(
+    method: &str,
+    params: JsonNode<'_>,
+    command: Option<&str>,
+    running: &RunningTurn<'_>,
+) -> Vec<String> {
+    let is_other = |name: &str, ours: Option<&str>| {
+        let asks = params.get(name);
+        asks.exists() && ours.is_some() && asks.str() != ours
+    };
+    let told_of = |name: &str| told(name, &params.get(name).to_value().unwrap_or_default());
+    let mut found = Vec::new();
+    for (name, ours) in [("threadId", running.thread), ("turnId", running.turn)] {
+        if is_other(name, ours) {
+            found.push(told_of(name));
+        }
+    }
+    if matches!(method, COMMAND | FILE_CHANGE) {
+        let item = params.get("itemId");
+        found.extend(running.calls.disagreements("itemId", item, None, params));
+    }
+    if let Some(command) = command {
+        let whole = letters(command);
+        let mut actions = params.get("commandActions").items();
+        let is_part = |action: JsonNode<'_>| {
+            action.get("command").str().is_none_or(|part| whole.contains(&letters(part)))
+        };
+        if actions.any(|action| !is_part(action)) {
+            found.push(told_of("commandActions"));
+        }
+    }
+    found
+}
+
+/// A command without blanks and quotes, which Codex writes in its own way when it says what a
+/// command means.
+fn letters(command: &str) -> String {
+    command.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"' | '\\')).collect()
 }
 
 /// What is offered, and `decline`, which works though it is not.
@@ -110,11 +167,9 @@ fn asked(question: JsonNode<'_>) -> Option<AskedQuestion> {
     let id = question.get("id").str()?.to_owned();
     let text = question.get("question").str()?.to_owned();
     let secret = question.get("isSecret").bool() == Some(true);
-    Some(AskedQuestion {
-        multiple: false,
-        secret,
-        ..AskedQuestion::with_labels(id, text, question)
-    })
+    let asked = AskedQuestion::with_labels(id, text, question);
+    let closed = question.get("isOther").bool() == Some(false) && !asked.choices.is_empty();
+    Some(AskedQuestion { multiple: false, secret, closed, ..asked })
 }
 
 fn properties(schema: JsonNode<'_>) -> Vec<AskedQuestion> {
@@ -133,6 +188,7 @@ fn properties(schema: JsonNode<'_>) -> Vec<AskedQuestion> {
             descriptions: Vec::new(),
             multiple: false,
             secret: false,
+            closed: property.get("enum").exists(),
         }
     };
     schema.get("properties").fields().map(read).collect()
@@ -200,17 +256,30 @@ pub(super) fn written_answer(result: JsonNode<'_>) -> WrittenAnswer<'_> {
     }
 }
 
+/// The shells whose script is what a command means. What each of them reads differently is for the
+/// policy to find.
+const SHELLS: [&str; 4] = ["bash", "dash", "sh", "zsh"];
+
+/// The folders in which a shell is the one that its name says.
+const SHELL_FOLDERS: [&str; 4] = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
+
 /// The script in `bash -lc 'script'`, which is how Codex runs every command; anything else as it
 /// is. What Codex itself says the command means (`commandActions`) leaves out parts of a pipe.
 fn unwrapped(command: &str) -> String {
     let mut parts = command.splitn(3, ' ');
     let (shell, flag, script) = (parts.next(), parts.next(), parts.next());
-    let is_shell =
-        |shell: &str| matches!(shell.rsplit('/').next(), Some("bash" | "sh" | "zsh" | "dash"));
     let script = script.filter(|_| {
         shell.is_some_and(is_shell) && flag.is_some_and(|flag| matches!(flag, "-lc" | "-c"))
     });
     script.and_then(unquoted).unwrap_or_else(|| command.to_owned())
+}
+
+/// Whether this is a shell of the system. A program elsewhere may have the name of one.
+fn is_shell(path: &str) -> bool {
+    match path.rsplit_once('/') {
+        None => SHELLS.contains(&path),
+        Some((folder, name)) => SHELL_FOLDERS.contains(&folder) && SHELLS.contains(&name),
+    }
 }
 
 /// The text of one word of a shell; nothing if it is not exactly one word, or if a shell would
@@ -249,6 +318,8 @@ mod tests {
         for (command, expected) in [
             ("/bin/bash -lc 'touch a && echo b'", "touch a && echo b"),
             ("bash -lc ls", "ls"),
+            ("/usr/local/bin/bash -lc ls", "ls"),
+            ("/opt/homebrew/bin/zsh -lc ls", "ls"),
             (r#"/bin/zsh -lc "echo 'it'""#, "echo 'it'"),
             (r"/bin/sh -c 'a'\''b'", "a'b"),
             (r#"bash -lc "echo \"x\" \$HOME""#, "echo \"x\" $HOME"),
@@ -262,6 +333,13 @@ mod tests {
             "bash -lc 'open",
             "bash -lc a;b",
             "python -c 'x'",
+            "./bash -lc ls",
+            "/tmp/evil/bash -lc ls",
+            "bin/bash -lc ls",
+            "/bin/../tmp/bash -lc ls",
+            "//bin/bash -lc ls",
+            "../bin/sh -c ls",
+            "fish -c ls",
             "bash",
         ] {
             assert_eq!(unwrapped(kept), kept);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::channel::announced_calls::AnnouncedCalls;
 use crate::channel::fold::ChannelSink;
 use crate::channel::question::short_id;
 use crate::transcript::codex_items::CodexTools;
@@ -23,6 +24,9 @@ pub(super) struct ThreadItems {
     streaming: Option<String>,
     /// File changes that have begun, with what they change.
     changes: Vec<BegunChange>,
+    /// Commands and file changes that have begun.
+    #[serde(default)]
+    pub(super) calls: AnnouncedCalls,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -65,6 +69,7 @@ impl ThreadItems {
 
     pub(super) fn turn_ended(&mut self) {
         self.changes.clear();
+        self.calls.clear();
         self.streaming = None;
     }
 
@@ -93,12 +98,16 @@ impl ThreadItems {
                 self.changes.push(BegunChange { item: item_id, changes, bytes });
             }
         }
+        if matches!(item.get("type").str(), Some("commandExecution" | "fileChange")) {
+            self.calls.announce(item.get("id"), None, item);
+        }
         self.tools.started(item, out) || is_quiet(item)
     }
 
     fn completed(&mut self, item: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
         let id = item.get("id").str();
         self.changes.retain(|begun| Some(begun.item.as_str()) != id);
+        self.calls.returned(id);
         match item.get("type").str() {
             Some("agentMessage") => {
                 let text = item.get("text").readable();

@@ -31,6 +31,31 @@ fn answered(
 }
 
 #[test]
+fn a_question_that_takes_its_choices_alone_takes_no_other_text() {
+    for (other, taken) in [(json!(false), false), (json!(true), true), (Value::Null, true)] {
+        let mut codec = working(ChannelKind::CodexAppServer);
+        let question = json!({
+            "id": "a", "header": "H", "question": "Which?", "isOther": other, "isSecret": false,
+            "options": [{"label": "Red", "description": "d"}, {"label": "Blue", "description": "e"}],
+        });
+        let params =
+            json!({"threadId": "T", "turnId": "U", "itemId": "q", "questions": [question]});
+        let message = json!({"id": 9, "method": "item/tool/requestUserInput", "params": params});
+        printed(&mut codec, &message);
+        let choose = |value: &str| {
+            let answers =
+                vec![QuestionAnswer { question: "a".to_owned(), values: vec![value.to_owned()] }];
+            let decision = ChannelDecision::Choose { answers };
+            codec.say(&ChannelOrder::Answer { request: RequestId::Number(9), decision })
+        };
+        assert!(choose("Red").is_ok());
+        let answer = "Purple".to_owned();
+        let refused = Err(ChannelRefusal::NotOffered { answer });
+        assert!(choose("Purple").is_ok() == taken && (taken || choose("Purple") == refused));
+    }
+}
+
+#[test]
 fn an_approval_and_a_denial_are_told_with_the_reason_that_was_given() {
     for kind in ChannelKind::ALL {
         let mut codec = working(kind);

@@ -2,21 +2,6 @@
 
 use super::*;
 
-fn end_of_turn(kind: ChannelKind) -> Value {
-    match kind {
-        ChannelKind::ClaudeStdio => {
-            json!({"type": "result", "subtype": "success", "is_error": false, "result": "done"})
-        }
-        ChannelKind::CodexAppServer => json!({
-            "method": "turn/completed",
-            "params": {"threadId": "T", "turn": {"id": "U", "status": "completed"}},
-        }),
-        ChannelKind::Acp => {
-            json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}})
-        }
-    }
-}
-
 fn is_unknown(events: &[ChannelEvent]) -> bool {
     matches!(events, [ChannelEvent::Unknown { .. }])
 }
@@ -107,6 +92,57 @@ fn more_questions_than_can_be_kept_are_refused_and_not_lost() {
     // Title and input are the same text here.
     assert_eq!(open(&codec), [RequestId::Number(0), RequestId::Number(1)]);
     assert!(codec.due(&ChannelPlan::default()).is_some());
+}
+
+#[test]
+fn an_acp_agent_that_speaks_another_version_is_not_spoken_to() {
+    for (version, refused) in [(json!(2), true), (json!(1), false), (Value::Null, false)] {
+        let plan = ChannelPlan { prompts: vec!["go".to_owned()], ..ChannelPlan::default() };
+        let mut codec = codec(ChannelKind::Acp);
+        let hello = codec.due(&plan).unwrap();
+        written(&mut codec, &hello);
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": version}});
+        let events = printed(&mut codec, &answer);
+        let failed = events.iter().any(|event| {
+            matches!(event, ChannelEvent::Failed { message, error }
+                if message == "initialize" && error.contains("version 2"))
+        });
+        assert_eq!(failed, refused, "{events:?}");
+        assert_eq!(codec.due(&plan).is_none(), refused, "nothing more is said to it");
+        assert_eq!(codec.state().phase == ChannelPhase::Failed, refused);
+    }
+}
+
+#[test]
+fn a_request_whose_id_is_too_long_gets_an_error_with_exactly_that_id() {
+    for kind in ChannelKind::ALL {
+        for length in [257, 3000, 100_000] {
+            let id = Value::from("x".repeat(length));
+            let mut codec = working(kind);
+            let mut request = permission(kind, 1, "ls");
+            let field = if kind == ChannelKind::ClaudeStdio { "request_id" } else { "id" };
+            request[field] = id.clone();
+            printed(&mut codec, &request);
+            assert_eq!(open(&codec), []);
+            let refusal = codec.due(&ChannelPlan::default()).expect("the agent would wait");
+            let said: Value = serde_json::from_slice(&refusal).unwrap();
+            match kind {
+                ChannelKind::ClaudeStdio => {
+                    assert_eq!(said["response"]["request_id"], id);
+                    assert_eq!(said["response"]["subtype"], "error");
+                }
+                _ => assert!(said["id"] == id && said["error"].is_object(), "{kind}"),
+            }
+            written(&mut codec, &refusal);
+            assert_eq!(codec.due(&ChannelPlan::default()), None, "{kind}");
+        }
+        let mut codec = working(kind);
+        let mut request = permission(kind, 1, "ls");
+        let field = if kind == ChannelKind::ClaudeStdio { "request_id" } else { "id" };
+        request[field] = "x".repeat(256).into();
+        printed(&mut codec, &request);
+        assert_eq!(codec.open().count(), 1, "{kind}");
+    }
 }
 
 #[test]

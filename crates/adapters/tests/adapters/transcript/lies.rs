@@ -188,11 +188,11 @@ fn an_id_that_would_be_an_option_or_a_path_of_lines_is_none() {
 }
 
 #[test]
-fn escape_sequences_in_messages_never_reach_a_reason() {
+fn escape_sequences_in_messages_never_reach_a_reason_and_hide_nothing_of_a_denial() {
     let failure = SUCCESS.replace("false", "true").replace("done", "\\u001b[2J\\r\\nbad\\u0007");
     let read = printed(CLAUDE, &failure);
     assert_eq!(read.conclusion.reason, "the agent says it failed: bad");
     let denial = "{\"type\":\"system\",\"subtype\":\"permission_denied\",\"tool_name\":\"\\u001b]0;x\\u0007Bash\"}";
     let read = printed(CLAUDE, &format!("{denial}\n{SUCCESS}"));
-    assert_eq!(read.conclusion.denials[0].tool, "Bash");
+    assert_eq!(read.conclusion.denials[0].tool, "␛]0;x␇Bash");
 }

@@ -86,11 +86,18 @@ impl JobPlanner<'_> {
     fn planned(&self, step: &PlanStep) -> Vec<PlannedJob> {
         match &step.action {
             StepAction::Agent { agent } => vec![self.agent(step, &step.name, agent)],
-            StepAction::AgentLoop { agent, arbiter, max_iterations, .. } => {
+            StepAction::AgentLoop { agent, arbiter, until, max_iterations, .. } => {
                 let times = format!("at most {max_iterations} rounds");
-                let work = self.agent(step, &format!("{}.r1", step.name), agent);
-                let judge = self.agent(step, &format!("{}.r1.arbiter", step.name), arbiter);
-                [work, judge].map(|job| PlannedJob { times: times.clone(), ..job }).into()
+                let name = &step.name;
+                let work = self.agent(step, &format!("{name}.r1"), agent);
+                let check = until.iter().map(|until| PlannedJob {
+                    task: format!("{name}.r1.check"),
+                    ..self.script(step, &until.script)
+                });
+                let judge = arbiter.iter();
+                let judge = judge.map(|one| self.agent(step, &format!("{name}.r1.arbiter"), one));
+                let jobs = std::iter::once(work).chain(check).chain(judge);
+                jobs.map(|job| PlannedJob { times: times.clone(), ..job }).collect()
             }
             StepAction::ParallelAgents { agent, for_each, item, max_concurrent } => {
                 let times = format!("{max_concurrent} at a time");

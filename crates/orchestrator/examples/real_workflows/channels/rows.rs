@@ -181,7 +181,15 @@ pub(super) async fn resumed(stage: &ChannelStage<'_>) -> Found {
     ended.await?;
     let before = stage.project.server.exchanges().len();
     let mut note = "killed while it asked, it went on with the conversation".to_owned();
-    if let Ok(again) = asked(&mut row.events).await? {
+    let mut again = asked(&mut row.events).await?;
+    // One that has forgotten its conversation is told its prompt again, in an attempt at no cost.
+    if let Err(reason) = &again
+        && reason.starts_with("it did not go on with its conversation")
+    {
+        note = format!("killed while it asked, it began afresh: {reason}");
+        again = asked(&mut row.events).await?;
+    }
+    if let Ok(again) = again {
         note += ", and asked again";
         stage.decide(&again, decision(InterventionChoice::Deny)).await?;
     }

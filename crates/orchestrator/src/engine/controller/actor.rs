@@ -11,7 +11,7 @@ use std::time::Duration;
 use coven_folder::best_effort;
 use coven_model::{Timestamp, WorkflowStatus};
 use coven_workflow::SessionInput;
-use coven_workflow::state::RefusalReason;
+use coven_workflow::state::{RefusalReason, WorkflowRun};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -229,7 +229,12 @@ impl SessionActor {
 
     /// Whether nothing more happens in this session by itself.
     fn rests(&self) -> bool {
-        self.session.status().is_final() && !self.keeps()
+        self.session.status().is_final() && !self.keeps() && !self.brings_back()
+    }
+
+    /// Whether a checkpoint is being brought back.
+    fn brings_back(&self) -> bool {
+        self.session.state().run().is_some_and(WorkflowRun::brings_back)
     }
 
     /// Whether agents were left alive on purpose.

@@ -168,12 +168,28 @@ impl JobDetails {
         };
         if !is_there(&tree.path) {
             return Some(format!(
-                "its tree is gone: {} was removed; what was in it is in its checkpoints",
+                "tree-gone: its tree is gone: {} was removed; what was in it is in its checkpoints",
                 tree.path
             ));
         }
         (!is_there(&tree.base_dir))
             .then(|| format!("its folder is not in its tree: there is no {}", tree.base_dir))
+    }
+
+    /// The outcome of a job that may have removed the tree it worked in: what was not committed there
+    /// is lost, so it has not succeeded.
+    pub(super) fn in_its_tree(&self, outcome: JobOutcome) -> JobOutcome {
+        let Some(tree) = self.spec.tree.as_ref().filter(|_| outcome.ok) else { return outcome };
+        let is_there = std::fs::symlink_metadata(&tree.path).is_ok_and(|found| found.is_dir());
+        if !matches!(self.spec.work, JobWork::Agent(_)) || is_there {
+            return outcome;
+        }
+        let reason = format!(
+            "tree-gone: there is no folder {} any more; what was committed in it is on its branch, and what \
+             was not is in the checkpoints from before",
+            tree.path
+        );
+        JobOutcome { ok: false, reason, ..outcome }
     }
 
     /// Starts the job's process, or takes it up where it stands. Waits on the disk.

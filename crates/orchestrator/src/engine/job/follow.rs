@@ -123,7 +123,11 @@ impl RunningJob {
                     return;
                 }
                 let output = match runner {
-                    Runner::Agent(agent) if agent.channel().is_some() => agent.last_answer().await,
+                    // What it said was not cleaned while it was read.
+                    Runner::Agent(agent) if agent.channel().is_some() => {
+                        let said = agent.last_answer().await;
+                        said.map(|said| self.details.redactor.clean(&said))
+                    }
                     Runner::Agent(agent) => self.turn_output(agent, adapter).await,
                     Runner::Headless(_) => None,
                 };
@@ -195,6 +199,9 @@ impl RunningJob {
             }
             ShownState::Interrupted => {
                 self.happened(RunnerEvent::TurnInterrupted, runner, adapter).await;
+            }
+            ShownState::Unexplained(lines) => {
+                self.happened(RunnerEvent::Unexplained(lines), runner, adapter).await;
             }
             ShownState::Other => {}
         }

@@ -1,7 +1,9 @@
 //! Checkpoints: everything in a tree at some moment, in the mirror, under a number.
 
+use std::path::PathBuf;
+
 use coven_git::mirror::{COMMITTED_TRAILER, CheckpointRequest, NotHeldReason};
-use coven_git::{Commit, Identity};
+use coven_git::{Commit, Identity, Mirror, Worktree};
 use coven_model::event::TreeCheckpoint;
 use coven_model::{AttemptId, Timestamp, TreeId};
 use coven_workflow::input::TreeReport;
@@ -17,8 +19,12 @@ impl TreePlace {
     }
 
     pub(super) fn reference_of(&self, tree: &TreeId, number: u32) -> String {
-        let name = self.aliases.get(tree).cloned().unwrap_or_else(|| reference_name(tree));
-        format!("{}/{name}/{number}", self.session_references)
+        format!("{}/{}/{number}", self.session_references, self.name_in_references(tree))
+    }
+
+    /// What a tree is called in references.
+    pub(super) fn name_in_references(&self, tree: &TreeId) -> String {
+        self.aliases.get(tree).cloned().unwrap_or_else(|| reference_name(tree))
     }
 
     /// What the tree was made with: its checkpoint 0, which is held once.
@@ -29,19 +35,54 @@ impl TreePlace {
         }
     }
 
+    /// The mirror, for what is in the files of the tree, with the commits at which its submodules are
+    /// checked out, because those are what the next commit has. If the index cannot be read, the last commit
+    /// says what its submodules are.
+    pub(super) fn mirror_of_files(&self) -> Result<Mirror, TreeError> {
+        let staged =
+            self.checkout().ok().and_then(|tree| self.git.checked_out_gitlinks(&tree).ok());
+        Ok(self.mirror()?.with_staged(staged.unwrap_or_default()))
+    }
+
+    /// The commit that the files of the tree are held against, now in the mirror: the tip of its
+    /// branch. An agent can delete the branch, or leave it; what is in the tree is kept all the same.
+    pub(super) fn taken_in_tip(&self, mirror: &Mirror) -> Result<Commit, TreeError> {
+        let own = |tree: &Worktree| tree.path == self.path();
+        let checked_out = self.git.worktrees(&self.repository)?.into_iter().find(own);
+        let checked_out = checked_out.and_then(|tree| tree.head);
+        if let Some(tip) = self.git.tip(&self.repository, &self.tree.branch)? {
+            // Commits beside the branch would be found by nothing once the tree is gone.
+            if let Some(other) = checked_out.filter(|head| *head != tip) {
+                let kept = mirror.take_in(&self.repository, &other);
+                coven_folder::best_effort("keep what is checked out in a tree", kept);
+            }
+            mirror.take_in(&self.repository, &tip)?;
+            return Ok(tip);
+        }
+        let last = self.tree.head.parse().ok();
+        let known = checked_out.into_iter().chain(last);
+        let is_there = |commit: &Commit| mirror.take_in(&self.repository, commit).is_ok();
+        if let Some(commit) = known.into_iter().find(is_there) {
+            return Ok(commit);
+        }
+        let base = self.base()?;
+        mirror.take_in(&self.repository, &base)?;
+        Ok(base)
+    }
+
     /// Keeps everything in the tree under the reference of this number, or of the next one that is
     /// free: no checkpoint is ever written over.
     pub(super) fn hold(&self, mut number: u32, committed: bool) -> Result<Held, TreeError> {
         if !self.path().is_dir() {
             return Err(TreeError(format!("its folder is gone: {}", self.tree.path)));
         }
-        let mirror = self.mirror()?;
+        let mirror = self.mirror_of_files()?;
         while number > 0 && mirror.commit_of(&self.reference(number))?.is_some() {
             number += 1;
         }
-        let (base, tip) = (self.base()?, self.tip()?);
+        let base = self.base()?;
         mirror.take_in(&self.repository, &base)?;
-        mirror.take_in(&self.repository, &tip)?;
+        let tip = self.taken_in_tip(&mirror)?;
         let parent = match number.checked_sub(1) {
             None => Some(base),
             Some(before) => mirror.commit_of(&self.reference(before))?,
@@ -58,17 +99,21 @@ impl TreePlace {
             author: &Identity::new("coven", "coven@localhost"),
             reference: Some(&self.reference(number)),
         })?;
+        let lost = held.not_held.iter().filter(|file| {
+            !matches!(file.reason, NotHeldReason::Submodule | NotHeldReason::Special)
+        });
+        let lost = lost.map(|file| file.path.clone()).collect();
         let special = |reason: &NotHeldReason| *reason != NotHeldReason::Submodule;
         let missing = held.not_held.into_iter().filter(|file| special(&file.reason));
         let missing = missing.take(MAX_NAMED_MISSING);
         let missing = missing.map(|file| file.path.display().to_string()).collect();
-        Ok(Held { number, commit: held.commit, missing })
+        Ok(Held { number, commit: held.commit, missing, lost })
     }
 
     /// The files of the tree at this moment, as a commit of the mirror without a name.
     pub(super) fn present(&self) -> Result<Commit, TreeError> {
-        let (mirror, tip) = (self.mirror()?, self.tip()?);
-        mirror.take_in(&self.repository, &tip)?;
+        let mirror = self.mirror_of_files()?;
+        let tip = self.taken_in_tip(&mirror)?;
         let first = self.made_with()?;
         Ok(mirror.present(&self.path(), Some(&first), Some(&tip))?)
     }
@@ -92,7 +137,7 @@ impl TreePlace {
         committed: bool,
     ) -> Result<TreeReport, TreeError> {
         let first = self.made_with()?;
-        let Held { number, commit, missing } = self.hold(number, committed)?;
+        let Held { number, commit, missing, .. } = self.hold(number, committed)?;
         let files = self.mirror()?.changes(&first, &commit)?.len() as u32;
         Ok(TreeReport::Checkpointed(TreeCheckpoint {
             tree: self.tree.tree.clone(),
@@ -101,7 +146,7 @@ impl TreePlace {
             reference: self.reference(number),
             commit: commit.to_string(),
             files,
-            head: self.tip()?.to_string(),
+            head: self.taken_in_tip(&self.mirror()?)?.to_string(),
             committed,
             missing,
             at: Timestamp::default(),
@@ -115,4 +160,6 @@ pub(super) struct Held {
     pub(super) commit: Commit,
     /// What could not be kept.
     pub(super) missing: Vec<String>,
+    /// What of that has content.
+    pub(super) lost: Vec<PathBuf>,
 }

@@ -55,7 +55,10 @@ impl CommitJob<'_> {
         });
         let commands = lines.await?;
         let (add, is_same) = (line(&commands.add), line(&commands.is_same));
-        let text = format!("{add} && {{ {is_same} || {}; }}", line(&commands.commit));
+        let submodules = commands.add_submodules.as_ref();
+        let submodules =
+            submodules.map(|command| format!(" && {}", line(command))).unwrap_or_default();
+        let text = format!("{add}{submodules} && {{ {is_same} || {}; }}", line(&commands.commit));
         command.run(text, COMMIT_TIMEOUT).await
     }
 

@@ -3,57 +3,99 @@
 use std::path::PathBuf;
 
 use coven_git::mirror::CommittedState;
-use coven_git::{Commit, Replayed};
+use coven_git::{CommandLine, Commit, Replayed};
 use coven_model::Timestamp;
 use coven_model::event::TreeLanded;
 use coven_runtime::processes;
 use coven_workflow::input::TreeReport;
 use coven_workflow::state::{LandingPhase, TreeRun};
 
+use super::left_out::{is_answered, notes_of, why_left_out};
 use super::{TreeError, TreePlace};
 
 /// How many files or processes are named in a sentence.
 const MAX_NAMED: usize = 3;
 
+/// What is left to do for commits to be on the branch of the run.
+pub(super) enum Landing {
+    Done(TreeReport),
+    /// The call that moves the tree of the run forward, because its files go through filters; and
+    /// what is to be told once it has.
+    Filtered {
+        command: CommandLine,
+        report: TreeReport,
+    },
+}
+
 impl TreePlace {
+    /// The place of another tree of the same run.
+    pub(super) fn of_other(&self, tree: TreeRun) -> Self {
+        Self { tree, ..self.clone() }
+    }
+
     /// Brings the commits of the tree onto the branch of the run. Where both sides changed the same,
     /// nothing is touched.
-    pub(super) fn land(&self, onto: &TreeRun) -> Result<TreeReport, TreeError> {
-        let tip = self.tip()?;
-        let run = Self { tree: onto.clone(), ..self.clone() };
+    pub(super) fn land(&self, run: &Self) -> Result<Landing, TreeError> {
+        let (tip, onto) = (self.tip()?, &run.tree);
         let (checkout, current) = (run.checkout()?, run.tip()?);
-        let base = self.git.merge_base(&self.repository, &current, &tip)?;
-        let base = base
-            .ok_or_else(|| TreeError(format!("`{}` has nothing in common with it", onto.branch)))?;
-        let message = format!("Merge branch '{}' into {}", self.tree.branch, onto.branch);
-        let replayed = self.git.rebase_onto(
-            &self.repository,
-            &current,
-            &base,
-            &tip,
-            &message,
-            &self.allowed,
-        )?;
-        let landed = match replayed {
-            Replayed::Conflict { paths, .. } => {
-                let paths = paths.iter().map(|path| path.display().to_string()).collect();
-                let (tree, onto) = (self.tree.tree.clone(), onto.branch.clone());
-                return Ok(TreeReport::Conflicted { tree, onto, paths });
-            }
-            Replayed::Done { tip, .. } => tip,
+        let landed = match self.landed_before(&tip, &onto.branch, &current)? {
+            Some(landed) => landed,
+            None => match self.replay_onto(&current, &tip, &onto.branch)? {
+                Replayed::Done { tip, .. } => tip,
+                Replayed::Conflict { paths, .. } => {
+                    let paths = paths.iter().map(|path| path.display().to_string()).collect();
+                    let (tree, onto) = (self.tree.tree.clone(), onto.branch.clone());
+                    return Ok(Landing::Done(TreeReport::Conflicted { tree, onto, paths }));
+                }
+            },
         };
-        if landed != current {
-            let branch = &onto.branch;
-            self.git.fast_forward(&checkout, branch, &current, &landed, &self.allowed)?;
-        }
-        Ok(TreeReport::Landed(TreeLanded {
+        let report = TreeReport::Landed(TreeLanded {
             tree: self.tree.tree.clone(),
             onto: onto.branch.clone(),
             commit: landed.to_string(),
             tip: tip.to_string(),
             by: None,
             at: Timestamp::default(),
-        }))
+        });
+        let git = &self.git;
+        if landed == current || git.is_ancestor(&self.repository, &landed, &current)? {
+            return Ok(Landing::Done(report));
+        }
+        self.about_to_land(&tip, &onto.branch, &landed)?;
+        if self.filtered_between(&current, &landed)?.is_empty() {
+            git.fast_forward(&checkout, &onto.branch, &current, &landed)?;
+            return Ok(Landing::Done(report));
+        }
+        git.check_fast_forward(&checkout, &onto.branch, &current)?;
+        let command = git.fast_forward_command(&checkout, &landed, &self.allowed)?;
+        Ok(Landing::Filtered { command, report })
+    }
+
+    /// The files that differ between two commits and go through a filter in one of them.
+    pub(super) fn filtered_between(
+        &self,
+        from: &Commit,
+        to: &Commit,
+    ) -> Result<Vec<PathBuf>, TreeError> {
+        let paths = self.git.paths_between(&self.repository, from, to)?;
+        let mut filtered = self.git.filtered_paths(&self.repository, to, Some(&paths))?;
+        filtered.extend(self.git.filtered_paths(&self.repository, from, Some(&paths))?);
+        filtered.sort();
+        filtered.dedup();
+        Ok(filtered)
+    }
+
+    fn replay_onto(
+        &self,
+        current: &Commit,
+        tip: &Commit,
+        onto: &str,
+    ) -> Result<Replayed, TreeError> {
+        let base = self.git.merge_base(&self.repository, current, tip)?;
+        let base =
+            base.ok_or_else(|| TreeError(format!("`{onto}` has nothing in common with it")))?;
+        let message = format!("Merge branch '{}' into {onto}", self.tree.branch);
+        Ok(self.git.rebase_onto(&self.repository, current, &base, tip, &message)?)
     }
 
     /// The newest commit with what was done in the tree: the tip of its branch, and if that is gone,
@@ -74,8 +116,8 @@ impl TreePlace {
     /// The files that are in no commit of the tree's branch.
     pub(crate) fn uncommitted(&self) -> Result<Vec<PathBuf>, TreeError> {
         let first = self.made_with()?;
-        let (base, tip, mirror) = (self.base()?, self.tip()?, self.mirror()?);
-        mirror.take_in(&self.repository, &tip)?;
+        let (base, mirror) = (self.base()?, self.mirror_of_files()?);
+        let tip = self.taken_in_tip(&mirror)?;
         let held = self.held(&mirror)?;
         let mut states = vec![CommittedState { checkpoint: &first, commit: &base }];
         // After a commit of ours, what a filter made of a file is known.
@@ -101,7 +143,7 @@ impl TreePlace {
         let tree = self.tree.tree.clone();
         if let Some(tip) = self.is_gone()? {
             self.give_ports_back();
-            return Ok(Some(TreeReport::Removed { tree, tip }));
+            return Ok(Some(TreeReport::Removed { tree, tip, notes: Vec::new() }));
         }
         if self.tip()?.as_str() != self.tree.head {
             let why = format!("`{}` has commits that came later", self.tree.branch);
@@ -134,20 +176,26 @@ impl TreePlace {
             Some(why) => Some(why),
             None => self.why_uncommitted()?,
         };
+        let mut left_out = self.left_out()?;
+        let why = why.or_else(|| why_left_out(&left_out));
         if let Some(why) = why {
             return Ok(TreeReport::Kept { tree, why });
         }
         let tip = self.tip()?;
-        self.hold(self.tree.checkpoints.saturating_add(1), false)?;
+        let held = self.hold(self.tree.checkpoints.saturating_add(1), false)?;
+        if let Some(why) = self.hold_left_out(&mut left_out, &held)? {
+            return Ok(TreeReport::Kept { tree, why });
+        }
         match self.git.remove_worktree(&self.repository, &self.path()) {
-            Err(error) if error.is_about_changes() && self.why_uncommitted()?.is_none() => {
+            Err(error) if is_answered(&error) && self.why_uncommitted()?.is_none() => {
                 self.git.remove_worktree_with_changes(&self.repository, &self.path())?;
             }
             removed => removed?,
         }
         self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
         self.give_ports_back();
-        Ok(TreeReport::Removed { tree, tip: tip.to_string() })
+        let notes = notes_of(&left_out, false);
+        Ok(TreeReport::Removed { tree, tip: tip.to_string(), notes })
     }
 
     /// Who works in it.
@@ -185,7 +233,7 @@ impl TreePlace {
             return Ok(Some(why));
         }
         if self.is_elsewhere(landings)? {
-            return Ok(None);
+            return Ok(why_left_out(&self.left_out()?));
         }
         Ok(Some(format!("what was done in it is on `{}` alone", self.tree.branch)))
     }
@@ -198,6 +246,7 @@ impl TreePlace {
         }
         if let LandingPhase::Landed { tip: landed, .. } = &self.tree.landing
             && *landed == tip.as_str()
+            && self.is_landed()?
         {
             return Ok(true);
         }
@@ -229,14 +278,23 @@ impl TreePlace {
         if let Some(why) = self.why_in_use()? {
             return Ok(TreeReport::Kept { tree, why });
         }
-        let tip = self.tip()?;
-        self.hold(self.tree.checkpoints.saturating_add(1), false)?;
+        let mut left_out = self.left_out()?;
+        let held = self.hold(self.tree.checkpoints.saturating_add(1), false)?;
+        let unread = self.hold_left_out(&mut left_out, &held)?;
+        let mut notes = notes_of(&left_out, true);
+        notes.extend(unread);
+        notes.extend(self.keep_repositories(&left_out, held.number)?);
+        // It may be gone; then what was checked out is in the mirror.
+        let tip = self.git.tip(&self.repository, &self.tree.branch)?;
         self.git.remove_worktree_with_changes(&self.repository, &self.path())?;
-        if self.is_elsewhere(landings)? {
-            self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
+        if let Some(tip) = &tip
+            && self.is_elsewhere(landings)?
+        {
+            self.git.delete_branch(&self.repository, &self.tree.branch, tip)?;
         }
         self.give_ports_back();
-        Ok(TreeReport::Removed { tree, tip: tip.to_string() })
+        let tip = tip.map_or_else(|| self.tree.head.clone(), |tip| tip.to_string());
+        Ok(TreeReport::Removed { tree, tip, notes })
     }
 
     /// What [`Self::prune`] would say.
@@ -255,7 +313,7 @@ impl TreePlace {
         };
         Ok(match why {
             Some(why) => TreeReport::Kept { tree, why },
-            None => TreeReport::Removed { tree, tip },
+            None => TreeReport::Removed { tree, tip, notes: self.would_go(force)? },
         })
     }
 
@@ -273,6 +331,6 @@ impl TreePlace {
         }
         let tip = tip.map_or_else(|| self.tree.head.clone(), |tip| tip.to_string());
         self.give_ports_back();
-        Ok(TreeReport::Removed { tree, tip })
+        Ok(TreeReport::Removed { tree, tip, notes: Vec::new() })
     }
 }

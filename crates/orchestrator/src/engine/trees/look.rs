@@ -5,7 +5,7 @@ use std::path::Path;
 
 use coven_git::mirror::{ChangedFile, CommittedState, FileDiff, HeldCheckpoint};
 use coven_git::{Commit, Git, Mirror};
-use coven_model::SessionId;
+use coven_model::{SessionId, TreeId};
 use coven_workflow::state::{LandingPhase, TreePhase, TreeRun, WorkflowRun};
 
 use super::size::size_on_disk;
@@ -46,6 +46,12 @@ pub(crate) fn entry(
     let head = tip.map_or_else(|| tree.head.clone(), |tip| tip.to_string());
     let landing = match &tree.landing {
         LandingPhase::Open => TreeLandingState::Open,
+        // What is on its branch no more was taken back. Of a tree that is gone there is nothing to land.
+        LandingPhase::Landed { .. }
+            if state != TreeState::Removed && !place.is_landed().unwrap_or(true) =>
+        {
+            TreeLandingState::Open
+        }
         LandingPhase::Landed { onto, commit, tip } => TreeLandingState::Landed {
             onto: onto.clone(),
             commit: commit.clone(),
@@ -56,6 +62,7 @@ pub(crate) fn entry(
         }
     };
     let is_there = state == TreeState::Ready;
+    let changed = place.changed(&head);
     Some(TreeEntry {
         session: session.clone(),
         session_name: run.identity.name.clone(),
@@ -67,7 +74,7 @@ pub(crate) fn entry(
         target: record.branch.clone(),
         state,
         landing,
-        changed: tree.changed,
+        changed,
         checkpoints: tree.checkpoints,
         uncommitted: tree.uncommitted,
         kept: tree.kept.clone(),
@@ -105,6 +112,20 @@ pub(crate) struct ComparedWith {
 }
 
 impl TreePlace {
+    /// How many files differ from those it was made with: as of the last checkpoint, or as far as they
+    /// are committed. What is landed in a tree comes without a checkpoint.
+    fn changed(&self, head: &str) -> u32 {
+        let told = self.tree.changed;
+        if self.tree.tree != TreeId::Run || head == self.tree.base {
+            return told;
+        }
+        let committed = || {
+            let (base, head) = (self.base().ok()?, head.parse().ok()?);
+            self.git.paths_between(&self.repository, &base, &head).ok()
+        };
+        committed().map_or(told, |paths| told.max(paths.len() as u32))
+    }
+
     /// The checkpoints of the tree, by number.
     pub(crate) fn held(&self, mirror: &Mirror) -> Result<BTreeMap<u32, HeldCheckpoint>, TreeError> {
         let reference = self.reference(0);
@@ -146,7 +167,7 @@ impl TreePlace {
                 mirror.take_in(&self.repository, tip)?;
             }
             let parent = newest.map_or(&base, |newest| &newest.commit);
-            mirror.present(&self.path(), Some(parent), tip.as_ref())?
+            self.mirror_of_files()?.present(&self.path(), Some(parent), tip.as_ref())?
         } else {
             let nothing = || TreeRequestError::NothingHeld(self.tree.tree.clone());
             newest.ok_or_else(nothing)?.commit.clone()
@@ -227,8 +248,18 @@ impl TreePlace {
         let compared = self.compared(against, target)?;
         let patch = compared.mirror.patch(&compared.from, &compared.to)?;
         if patch.len() > MAX_ANSWER_BYTES {
-            let why = "the patch has more than 5 MiB; look at its files one by one";
-            return Err(TreeRequestError::NotNow(why.to_owned()));
+            let (tree, base) = (&self.tree.path, self.tree.base.get(..12).unwrap_or_default());
+            let why = if compared.present {
+                format!(
+                    "the patch has more than 5 MiB; `--stat` lists its files, and `git -C '{tree}' \
+                     diff {base} -- FILE` shows one"
+                )
+            } else {
+                "the patch has more than 5 MiB; `--stat` lists its files, and `coven trees restore` \
+                 brings them back"
+                    .to_owned()
+            };
+            return Err(TreeRequestError::NotNow(why));
         }
         Ok(patch)
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use coven_git::mirror::{CommittedState, RestoreRequest};
+use coven_git::mirror::{CommittedState, RestoreRequest, Restored};
 use coven_git::{Commit, Mirror};
 use coven_model::event::TreeWanted;
 use coven_model::{TaskId, Timestamp, TreeId, TreeSource};
@@ -23,6 +23,10 @@ impl TreePlace {
         number: Option<u32>,
         by: &str,
     ) -> Result<TreeWanted, TreeRequestError> {
+        if number.is_none() && self.is_there() {
+            // What was landed in it, or written since, is in no checkpoint yet.
+            self.keep_before()?;
+        }
         let held = self.checkpoints()?;
         let tree = self.tree.tree.clone();
         let (checkpoint, kept) = if let Some(number) = number {
@@ -33,12 +37,7 @@ impl TreePlace {
                 held.iter().next_back().ok_or(TreeRequestError::NothingHeld(tree.clone()))?;
             (*number, kept)
         };
-        // A commit of a branch that is gone may be gone too; then the files show all that was done.
-        let tip = kept.head.clone().filter(|tip| self.git.tree_of(&self.repository, tip).is_ok());
-        let base = match tip {
-            Some(tip) => tip,
-            None => self.base()?,
-        };
+        let base = self.base_for(kept.head.as_ref())?;
         let of = match &tree {
             TreeId::Run => "run".to_owned(),
             TreeId::Task(task) => task.to_string(),
@@ -68,6 +67,25 @@ impl TreePlace {
         Err(TreeError("there are too many trees like this".to_owned()).into())
     }
 
+    /// The commit that a checkpoint is brought back on: that of its branch. What nothing leads to any
+    /// more may be gone from the repository; then it comes from the mirror. If that has it neither, the
+    /// tree begins where its own or its session did, and the files show all that was done.
+    fn base_for(&self, tip: Option<&Commit>) -> Result<Commit, TreeError> {
+        let mirror = self.mirror()?;
+        let (base, session) = (self.base()?, self.record.head.parse().ok());
+        let mut gone = None;
+        for commit in tip.cloned().into_iter().chain([base]).chain(session) {
+            match mirror.give_back(&self.repository, &commit) {
+                Ok(()) => return Ok(commit),
+                Err(error) => gone = gone.or(Some(error)),
+            }
+        }
+        let target = self.record.branch.as_ref();
+        let target = target.and_then(|name| self.git.tip(&self.repository, name).ok().flatten());
+        let why = gone.map_or_else(String::new, |error| error.to_string());
+        target.ok_or_else(|| TreeError(format!("no commit that it was made from is there: {why}")))
+    }
+
     /// Makes a tree with the files of a checkpoint. What an interrupted attempt left is finished.
     pub(super) fn bring_back(&self, source: &TreeSource) -> Result<TreeReport, TreeError> {
         let (path, base) = (self.path(), self.base()?);
@@ -75,21 +93,12 @@ impl TreePlace {
         let checkpoint = mirror.commit_of(&self.reference_of(&source.tree, source.checkpoint))?;
         let gone = || TreeError(format!("its checkpoint {} is gone", source.checkpoint));
         let checkpoint = checkpoint.ok_or_else(gone)?;
+        mirror.give_back(&self.repository, &base)?;
         mirror.take_in(&self.repository, &base)?;
         self.keep_made_with(&mirror, source, &base)?;
-        let trees = self.git.worktrees(&self.repository)?;
-        let found = trees.iter().find(|tree| tree.path == path);
-        match found {
-            Some(tree) if tree.branch.as_deref() == Some(&*self.tree.branch) && !tree.missing => {}
-            Some(_) => return Err(TreeError(format!("{} is taken", path.display()))),
-            None => {
-                let branch = &self.tree.branch;
-                self.git.add_worktree_without_files(&self.repository, &path, branch, &base)?;
-            }
-        }
-        let request =
-            RestoreRequest { checkpoint: &checkpoint, into: &path, only: None, overwrite: false };
-        let restored = mirror.restore(&request)?;
+        let branch = &self.tree.branch;
+        self.git.add_worktree_without_files(&self.repository, &path, branch, &base)?;
+        let restored = self.write_files(&mirror, source, &checkpoint)?;
         let failed = restored.failed.into_iter().take(MAX_NAMED_FAILURES);
         let notes = failed.map(|(path, why)| format!("{}: {why}", path.display())).collect();
         self.ready(restored.written.len() + restored.kept.len(), notes)
@@ -102,15 +111,35 @@ impl TreePlace {
         let mirror = self.mirror()?;
         let checkpoint = mirror.commit_of(&self.reference_of(&source.tree, source.checkpoint))?;
         let Some(checkpoint) = checkpoint else { return Ok((0, Vec::new())) };
-        let request = RestoreRequest {
-            checkpoint: &checkpoint,
-            into: &self.path(),
-            only: None,
-            overwrite: false,
-        };
         // All of it is there by now, so that this writes only what could not be written before.
-        let restored = mirror.restore(&request)?;
+        let restored = self.write_files(&mirror, source, &checkpoint)?;
         Ok((restored.written.len() + restored.kept.len(), restored.failed))
+    }
+
+    /// Writes the files of a checkpoint, and of what was left out by it.
+    fn write_files(
+        &self,
+        mirror: &Mirror,
+        source: &TreeSource,
+        checkpoint: &Commit,
+    ) -> Result<Restored, TreeError> {
+        let path = self.path();
+        let request =
+            |checkpoint| RestoreRequest { checkpoint, into: &path, only: None, overwrite: false };
+        let mut restored = mirror.restore(&request(checkpoint))?;
+        let left_out = self.left_out_reference(&source.tree, source.checkpoint);
+        if let Some(left_out) = mirror.commit_of(&left_out)? {
+            let also = mirror.restore(&request(&left_out))?;
+            restored.written.extend(also.written);
+            restored.kept.extend(also.kept);
+            restored.failed.extend(also.failed);
+        }
+        let repositories = self.repositories_folder(&source.tree, source.checkpoint);
+        if repositories.is_dir() {
+            let why = "holds the git repositories that were in the tree".to_owned();
+            restored.failed.push((repositories, why));
+        }
+        Ok(restored)
     }
 
     /// What the new tree counts as made with: the files of its base, as they are checked out.

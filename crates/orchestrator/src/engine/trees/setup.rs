@@ -5,7 +5,7 @@ use std::path::{Component, Path};
 use std::time::Duration;
 
 use coven_model::{JobTree, PortRange, TreeId};
-use coven_workflow::state::WorkflowRun;
+use coven_workflow::state::{TreeRun, WorkflowRun};
 
 use super::{TreeError, TreeJob, TreePlace, ports};
 
@@ -24,8 +24,7 @@ impl TreeJob {
         ports: Option<PortRange>,
     ) -> Result<(), TreeError> {
         let Some(repository) = run.identity.repository.as_deref() else { return Ok(()) };
-        // Nobody has worked in it yet, unless what somebody did was brought back in it.
-        let is_new = run.tree(tree).is_none_or(|tree| tree.restores.is_none());
+        let is_new = run.tree(tree).is_none_or(|tree| is_from_the_user(run, tree));
         self.run_all(run, tree, ports, ("setup", is_new), &repository.setup).await
     }
 
@@ -59,6 +58,13 @@ impl TreeJob {
         }
         Ok(())
     }
+}
+
+/// Whether nothing in a new tree was written by an agent of the run: nothing was brought back in it,
+/// and it is at the commit that the run began with.
+fn is_from_the_user(run: &WorkflowRun, tree: &TreeRun) -> bool {
+    let is_first = run.tree(&TreeId::Run).is_none_or(|first| first.base == tree.base);
+    tree.restores.is_none() && is_first
 }
 
 impl TreePlace {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use coven_model::event::{LoopVerdict, TaskRole};
 use serde_json::Value;
 
-use crate::state::{StepRun, TaskPhase, place};
+use crate::state::{StepRun, TaskPhase};
 use crate::template::to_text;
 
 /// How much of the output of an earlier round is told, in characters.
@@ -15,7 +15,7 @@ const MAX_ROUND_OUTPUT_CHARS: usize = 4000;
 /// What the agent answered in a round.
 pub(super) fn output(state: &StepRun, round: u32) -> Option<Arc<Value>> {
     let round = (round > 0).then_some(round)?;
-    match state.task(place(TaskRole::Round(round))).map(|task| &task.phase) {
+    match state.task_of(TaskRole::Round(round)).map(|task| &task.phase) {
         Some(TaskPhase::Done { value, .. }) => Some(Arc::clone(value)),
         _ => None,
     }

@@ -42,10 +42,10 @@ impl WorkflowRun {
     /// A plan with one agent like that of a task whose step is over. It begins with a review of what
     /// the task did. Nothing if there is no such agent.
     pub fn follow_up(&self, task: &TaskId, review: &str) -> Option<WorkflowPlan> {
-        let (index, at) = self.identity.locate(task)?;
+        let (index, role) = self.identity.locate(task)?;
         let step = self.identity.plan.steps.get(index)?;
         let state = self.steps.get(index)?;
-        let role = state.task(at)?.role;
+        state.task_of(role)?;
         let names = TaskVariables { run: self, local: local(self, step, state, role) };
         let given = job_draft(&names, step, state, role).ok()?;
         let JobWork::Agent(work) = given.work else { return None };

@@ -365,6 +365,24 @@ fn whoever_says_no_may_say_why_and_it_is_told_once_when_the_agent_is_idle() {
 }
 
 #[test]
+fn words_for_what_only_wants_leave_are_told_where_the_protocol_has_no_place_for_them() {
+    for (channel, sent) in [(Some("acp"), true), (Some("claude-stdio"), false), (None, false)] {
+        let mut told = queue(&["one"], false, true);
+        if let Some(channel) = channel {
+            let channel = channel.to_owned();
+            told.tell(SessionInput::Speaks { job: job("a", 1), channel, fallback: None });
+        }
+        told.tell(asks("a", 1, 1, "Allow rm?"));
+        let words = InterventionDecision::new(InterventionChoice::Answer, "she");
+        told.tell(decide_with(1, words.with_text("repeat words")));
+        told.tell(SessionInput::Answered { intervention: intervention(1), seen: 2 });
+        let (_, commands) = told.tell(idle("a", 1, 3, true));
+        let expected = if sent { "repeat words" } else { "one" };
+        assert_eq!(sends(&commands), [(1, expected.to_owned())], "{channel:?}");
+    }
+}
+
+#[test]
 fn reasons_of_several_denials_are_one_line_and_each_is_said_once() {
     let mut told = queue(&["one"], false, true);
     for (number, reason) in [(1, "use git rm"), (2, "use git rm"), (3, "leave dist alone")] {

@@ -265,6 +265,17 @@ fn the_agents_of_a_fan_out_are_those_that_its_elements_name() {
         JobWork::Shell(_) => panic!("it is an agent"),
     };
     assert_eq!((adapter("team.0"), adapter("team.1")), ("claude".to_owned(), "codex".to_owned()));
+    let mut told = told;
+    let shown = |told: &TestRun| {
+        let run = told.state.run().unwrap();
+        let lanes = crate::view::plan_view(run).rows.into_iter().flat_map(|row| row.lanes);
+        lanes.map(|lane| lane.adapter).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(shown(&told), "claude codex");
+    told.succeed("team.0", 1, "done");
+    assert_eq!(shown(&told), "claude codex", "also of a task that has ended");
+    told.succeed("team.1", 1, "done");
+    assert_eq!(shown(&told), "claude codex");
     let told = TestRun::begin(plan(steps), json!({"team": [{"cli": ""}]}));
     assert_eq!(told.status(), WorkflowStatus::Failed);
     assert_eq!(

@@ -251,6 +251,21 @@ fn nothing_answers_by_itself_what_may_have_been_answered() {
 }
 
 #[test]
+fn an_answer_of_a_rule_that_is_never_taken_goes_to_a_person() {
+    let mut told = chat();
+    for round in 1..=3 {
+        let kinds = told.kinds(ruled(round * 10, InterventionChoice::Approve, false));
+        assert_eq!(kinds, ["input.decided"], "round {round}");
+        let reason = "something was painted over it".to_owned();
+        let intervention = intervention(round);
+        told.tell(SessionInput::Stale { intervention, reason, pressed: false });
+    }
+    told.tell(ruled(40, InterventionChoice::Approve, false));
+    let asked = told.run().interventions().next().unwrap();
+    assert_eq!(asked.refused.as_deref(), Some("something was painted over it"));
+}
+
+#[test]
 fn what_rules_deny_again_and_again_goes_to_a_person() {
     let mut told = chat();
     // Where a rule names no region, the conversation above the question is in the excerpt too.
@@ -313,7 +328,13 @@ fn an_agent_that_nobody_understands_waits_for_a_person_until_it_shows_what_is_kn
     told.tell(unexplained(6));
     told.tell(asks("a", 1, 7, "Allow rm?"));
     assert_eq!(told.waiting(), [InterventionKind::Approval]);
-    assert_eq!(told.kinds(unexplained(8)), [] as [&str; 0], "somebody is asked already");
+    // What is asked is not what it shows any more.
+    told.tell(unexplained(8));
+    assert_eq!(told.waiting(), [InterventionKind::UnknownState]);
+    // Whether an answer on its way was taken shows by itself.
+    told.tell(asks("a", 1, 9, "Allow rm?"));
+    told.tell(resolve(6, InterventionChoice::Approve));
+    assert_eq!(told.kinds(unexplained(10)), [] as [&str; 0]);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use coven_model::event::{InterventionDecision, LoopVerdict, SessionEvent};
 use coven_model::{
-    InterventionChoice, InterventionKind, JobOutcome, JobWork, PermissionLevel, RoundContext,
-    SandboxMode, TokenUsage, WorkflowStatus,
+    InterventionChoice, InterventionKind, JobOutcome, JobWork, PermissionLevel, ProcessEnding,
+    RoundContext, SandboxMode, TokenUsage, WorkflowStatus,
 };
 use serde_json::json;
 
-use crate::plan::{LoopContext, OnFailure, OnLimit, StepAction};
+use crate::plan::{LoopCheck, LoopContext, OnFailure, OnLimit, StepAction};
 use crate::testing::*;
 
 const MORE: &str = r#"{"verdict": "actionable", "reason": "one bug left"}"#;
@@ -143,6 +143,121 @@ fn a_run_that_failed_at_the_limit_gets_more_rounds_when_it_is_tried_again() {
     assert_eq!(told.status(), WorkflowStatus::Failed);
     let again = crate::SessionInput::Retry { run: 0, by: "she".to_owned(), why: String::new() };
     assert_eq!(told.starts(again), ["review.r2/1"]);
+}
+
+/// A loop that ends when its command passes.
+fn until_green(rounds: u32, on_limit: OnLimit, change: impl FnOnce(&mut LoopCheck)) -> TestRun {
+    let mut looping = loop_until("fix", rounds, on_limit).output("fixed");
+    if let StepAction::AgentLoop { until: Some(until), .. } = &mut looping.action {
+        change(until);
+    }
+    TestRun::begin(plan(vec![looping, agent_step("then", "x")]), json!({}))
+}
+
+fn usual(_: &mut LoopCheck) {}
+
+fn failing_tests(stdout: &str, stderr: &str) -> JobOutcome {
+    JobOutcome { output: Some(stdout.to_owned()), stderr: Some(stderr.to_owned()), ..exited(101) }
+}
+
+/// Spec: GR.4.1
+#[test]
+fn a_loop_goes_on_until_its_command_passes_and_each_round_is_told_what_it_printed() {
+    let mut told = until_green(5, OnLimit::Block, usual);
+    assert_eq!(told.prompt("fix.r1", 1), "work 1, after , was ");
+    assert_eq!(told.succeed("fix.r1", 1, "changed it"), ["fix.r1.check/1"]);
+    told.tell(ended("fix.r1.check", 1, failing_tests("test a ... FAILED\n", "error: 1 failed\n")));
+    assert_eq!(told.alive(), ["fix.r2/1"]);
+    assert_eq!(
+        told.prompt("fix.r2", 1),
+        "work 2, after exit code 101\n\ntest a ... FAILED\n\nerror: 1 failed, was changed it"
+    );
+    assert_eq!(told.succeed("fix.r2", 1, "fixed it"), ["fix.r2.check/1"]);
+    assert_eq!(told.succeed("fix.r2.check", 1, "ok"), ["then/1"]);
+    assert_eq!(told.variable("fixed"), json!("fixed it"));
+}
+
+#[test]
+fn a_long_output_of_a_check_is_told_by_its_end() {
+    let mut told = until_green(2, OnLimit::Block, usual);
+    told.succeed("fix.r1", 1, "x");
+    told.tell(ended("fix.r1.check", 1, failing_tests(&"é".repeat(20_000), "the cause")));
+    let prompt = told.prompt("fix.r2", 1);
+    assert!(prompt.contains("[12000 characters before]\né") && prompt.contains("the cause"));
+    assert!(prompt.chars().count() < 9000, "{}", prompt.chars().count());
+}
+
+/// Tests that crash or hang are not done either; a command that could not be run says nothing.
+#[test]
+fn a_check_that_crashes_or_takes_too_long_has_not_passed() {
+    let mut told = until_green(9, OnLimit::Block, |until| {
+        until.timeout = Some(std::time::Duration::from_secs(5));
+    });
+    told.succeed("fix.r1", 1, "x");
+    assert_eq!(
+        told.spec("fix.r1.check", 1).timeout,
+        Some(std::time::Duration::from_secs(5)),
+        "its own"
+    );
+    let crashed = JobOutcome { ending: ProcessEnding::Signalled { signal: 11 }, ..exited(139) };
+    told.tell(ended("fix.r1.check", 1, crashed));
+    assert_eq!(told.alive(), ["fix.r2/1"]);
+    assert!(told.prompt("fix.r2", 1).contains("a signal ended it, or it ran out of time"));
+    told.succeed("fix.r2", 1, "y");
+    let late = JobOutcome { ending: ProcessEnding::TimedOut, ..exited(1) };
+    told.tell(ended("fix.r2.check", 1, late));
+    assert_eq!(told.alive(), ["fix.r3/1"]);
+    told.succeed("fix.r3", 1, "z");
+    let broken = JobOutcome { ending: ProcessEnding::NotStarted, ..exited(1) };
+    told.tell(ended("fix.r3.check", 1, broken));
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+}
+
+/// Spec: GR.4.2
+#[test]
+fn the_last_round_of_a_loop_with_a_command_is_extended_and_tried_again() {
+    let mut told = until_green(1, OnLimit::Block, usual);
+    told.succeed("fix.r1", 1, "x");
+    told.tell(ended("fix.r1.check", 1, exited(1)));
+    assert_eq!(told.waiting(), [InterventionKind::LoopLimit]);
+    assert_eq!(told.starts(resolve(1, InterventionChoice::Extend)), ["fix.r2/1"]);
+    let mut told = until_green(1, OnLimit::Fail, usual);
+    told.succeed("fix.r1", 1, "x");
+    told.tell(ended("fix.r1.check", 1, exited(1)));
+    assert_eq!(told.status(), WorkflowStatus::Failed);
+    let again = crate::SessionInput::Retry { run: 0, by: "she".to_owned(), why: String::new() };
+    assert_eq!(told.starts(again), ["fix.r2/1"]);
+}
+
+#[test]
+fn a_check_before_the_first_round_saves_the_round_or_tells_it_what_is_wrong() {
+    let first = |until: &mut LoopCheck| until.first = true;
+    let mut told = until_green(5, OnLimit::Block, first);
+    assert_eq!(told.alive(), ["fix.r0.check/1"]);
+    assert_eq!(told.succeed("fix.r0.check", 1, "all green"), ["then/1"]);
+    assert_eq!(told.variable("fixed"), json!(null));
+    let mut told = until_green(5, OnLimit::Block, first);
+    told.tell(ended("fix.r0.check", 1, failing_tests("red", "")));
+    assert_eq!(told.alive(), ["fix.r1/1"]);
+    assert_eq!(told.prompt("fix.r1", 1), "work 1, after exit code 101\n\nred, was ");
+}
+
+#[test]
+fn an_arbiter_beside_a_command_is_asked_only_where_the_command_passed() {
+    let mut looping = agent_loop("fix", 5, OnLimit::Block);
+    if let StepAction::AgentLoop { until, .. } = &mut looping.action {
+        *until = Some(loop_check());
+    }
+    let mut told = TestRun::begin(plan(vec![looping, agent_step("then", "x")]), json!({}));
+    told.succeed("fix.r1", 1, "x");
+    told.tell(ended("fix.r1.check", 1, exited(1)));
+    assert_eq!(told.succeed("fix.r2", 1, "y"), ["fix.r2.check/1"]);
+    assert_eq!(told.succeed("fix.r2.check", 1, ""), ["fix.r2.arbiter/1"]);
+    assert_eq!(told.succeed("fix.r2.arbiter", 1, MORE), ["fix.r3/1"]);
+    assert_eq!(told.prompt("fix.r3", 1), "work 3, after one bug left, was y");
+    told.succeed("fix.r3", 1, "z");
+    told.succeed("fix.r3.check", 1, "");
+    assert_eq!(told.succeed("fix.r3.arbiter", 1, DONE), ["then/1"]);
 }
 
 #[test]

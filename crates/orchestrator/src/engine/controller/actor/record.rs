@@ -9,6 +9,7 @@ use coven_model::{Timestamp, WorkflowStatus};
 use coven_store::SessionEntry;
 use coven_store::register::RegisterError;
 use coven_workflow::SessionInput;
+use coven_workflow::input::TreeReport;
 use tokio::time::Instant;
 
 use super::storage::is_cancel;
@@ -34,6 +35,10 @@ impl SessionActor {
         if before.is_final() && matches!(input, SessionInput::Retry { .. }) {
             self.keep_caller().await;
             self.follow_again().await;
+        }
+        // If this process dies before the tree is there, the next one makes it.
+        if before.is_final() && is_restore(&input) {
+            self.register_live(true).await;
         }
         self.cancelling = Some(&input).filter(|input| is_cancel(input)).cloned();
         let (facts, commands) = self.session.decide(input, now);
@@ -289,4 +294,9 @@ impl SessionActor {
             self.folder_restored().await;
         }
     }
+}
+
+/// Whether somebody wants a checkpoint brought back.
+fn is_restore(input: &SessionInput) -> bool {
+    matches!(input, SessionInput::Tree(report) if matches!(**report, TreeReport::Wanted(_)))
 }

@@ -1,0 +1,53 @@
+//! What a call that is asked about says beside what it is given. An approval is one of the call as a
+//! whole, and rules see its command or its tool alone.
+
+use serde_json::Value;
+
+use crate::channel::extras::told;
+use crate::transcript::json::JsonNode;
+
+/// How a call describes itself whose command stands in its title alone: Gemini's, in the folder in
+/// which it works.
+const IN_OWN_FOLDER: &str = "[current working directory ";
+
+/// What does not go with the input of a call, or with a command in it.
+pub(super) fn disagreements(call: JsonNode<'_>, input: &Value, is_command: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut tell = |name: &str, node: JsonNode<'_>| {
+        found.push(told(name, &node.to_value().unwrap_or_default()));
+    };
+    let (kind, raw) = (call.get("kind"), call.get("rawInput"));
+    if is_command && kind.exists() && kind.str() != Some("execute") {
+        tell("kind", kind);
+    }
+    if raw.exists() && !raw.is_object() {
+        tell("rawInput", raw);
+    }
+    let has_words_alone = !raw.exists() || (raw.is_object() && raw.fields().next().is_none());
+    for part in call.get("content").items() {
+        let text = part.get("content").get("text").str();
+        let is_text = part.get("type").str().is_none_or(|kind| kind == "content") && text.is_some();
+        let says_folder = text.is_some_and(|text| text.starts_with(IN_OWN_FOLDER));
+        if is_command && (!is_text || (has_words_alone && !says_folder)) {
+            tell("content", part);
+        } else if part.get("type").str() == Some("diff") && !mentions(input, part.get("path")) {
+            tell("path", part.get("path"));
+        }
+    }
+    for location in call.get("locations").items() {
+        if is_command || !mentions(input, location.get("path")) {
+            tell("path", location.get("path"));
+        }
+    }
+    found
+}
+
+/// Whether a path stands in what a call is given, however deep.
+fn mentions(input: &Value, path: JsonNode<'_>) -> bool {
+    match input {
+        Value::String(text) => path.str() == Some(text),
+        Value::Array(items) => items.iter().any(|item| mentions(item, path)),
+        Value::Object(fields) => fields.values().any(|value| mentions(value, path)),
+        _ => false,
+    }
+}
