@@ -18,7 +18,9 @@ use serde_json::json;
 use crate::support::{Base, decide, end, fact};
 
 /// Shows a dialog, reads until a key comes that decides it, and waits a moment for what would be too
-/// much. Replies of the terminal to what the program had asked it are none of these keys.
+/// much. Replies of the terminal to what the program had asked it are none of these keys. The title is
+/// cleared with the dialog, as the real programs do: one that still announces a question, over a
+/// screen without one, is brought to a person after two seconds.
 const PLAYER: &str = r#"#!/bin/bash
 for word in "$@"; do [ "$word" = --version ] && { echo "$DIALOG_VERSION"; exit 0; }; done
 stty raw -echo; cat "$DIALOG"
@@ -30,7 +32,7 @@ while true; do
         0d|31|32|70|79|1b|1b5b323775) break;;
     esac
 done
-printf '\033[?1049l\033[?25h\033[2J\033[Hthanks\r\n'
+printf '\033]0;\007\033[?1049l\033[?25h\033[2J\033[Hthanks\r\n'
 IFS= read -r -t 1 -n 1 more; exit 0
 "#;
 
