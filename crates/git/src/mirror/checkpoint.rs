@@ -29,7 +29,8 @@ pub struct CheckpointRequest<'a> {
     /// Lines such as `Coven-Task: …` at the end of the message.
     pub trailers: &'a [(&'a str, &'a str)],
     pub author: &'a Identity,
-    /// A full name such as `refs/coven/…`; without it, the commit has no name but its id.
+    /// A full name such as `refs/coven/…`; without it, the commit has no name but its id, and no time
+    /// of its own.
     pub reference: Option<&'a str>,
 }
 
@@ -88,7 +89,9 @@ impl Mirror {
                 changed.push((path.clone(), GITLINK, id.clone()));
             }
         }
-        let import = Import { request, gone, changed, time: now.max(0) };
+        // The same files make the same commit, however often and whenever they are looked at.
+        let time = request.reference.map_or(0, |_| now.max(0));
+        let import = Import { request, gone, changed, time };
         let Imported { commit, blobs, failed } = self.import(&import, unknown)?;
 
         not_held.extend(failed);

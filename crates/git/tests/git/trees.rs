@@ -166,6 +166,22 @@ fn files_folders_and_links_may_take_each_others_place() {
 }
 
 #[test]
+fn the_same_files_are_the_same_commit_whenever_they_are_looked_at() {
+    let fixture = Fixture::new();
+    fixture.write("repo/file", "one\n");
+    let base = fixture.commit("one");
+    let (tree, _) = fixture.tree("one");
+    let mirror = fixture.mirror();
+    let now = mirror.present(&tree, Some(&base), None).unwrap();
+    let folder = fixture.path("state/mirror");
+    // A time of the look would make another commit of the same files a second later.
+    assert_eq!(fixture.plain(&folder, &["show", "-s", "--format=%at %ct", now.as_str()]), "0 0");
+    assert_eq!(mirror.present(&tree, Some(&base), None).unwrap(), now);
+    std::fs::write(tree.join("file"), "two\n").unwrap();
+    assert_ne!(mirror.present(&tree, Some(&base), None).unwrap(), now);
+}
+
+#[test]
 fn line_ends_and_filters_show_no_change_against_the_first_checkpoint() {
     let fixture = Fixture::new();
     // As LFS does it: what is committed is not what is in the folder.
