@@ -31,6 +31,7 @@ mod kind;
 mod order;
 mod plan;
 mod question;
+mod unread;
 
 #[cfg(test)]
 mod tests;
@@ -228,12 +229,37 @@ impl ChannelCodec {
 }
 
 impl Protocol {
+    const fn kind(&self) -> ChannelKind {
+        match self {
+            Self::Claude(_) => ChannelKind::ClaudeStdio,
+            Self::Codex(_) => ChannelKind::CodexAppServer,
+            Self::Acp(_) => ChannelKind::Acp,
+        }
+    }
+
     fn line(&mut self, direction: ChannelDirection, line: RawLine<'_>, out: &mut ChannelSink<'_>) {
         let bytes = line.bytes.trim_ascii();
+        // Some programs write a mark of the encoding before what they say.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         if bytes.is_empty() {
             return;
         }
         let value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
+        let kind = self.kind();
+        let is_unread = value.is_none() && direction == ChannelDirection::Out;
+        if is_unread
+            && line.omitted == 0
+            && let Some((messages, rest)) = unread::messages(bytes)
+        {
+            for bytes in messages {
+                self.line(direction, RawLine { bytes, omitted: 0 }, out);
+            }
+            if !rest.is_empty() {
+                out.unknown(direction, rest, 0);
+                unread::answer(kind, rest, 0, out);
+            }
+            return;
+        }
         let message = JsonNode::read(value.as_ref());
         let known = message.exists()
             && match (self, direction) {
@@ -256,6 +282,9 @@ impl Protocol {
             ChannelDirection::In if has_null_id && out.answered(&null_id(), &Refused) => {}
             _ => {
                 out.unknown(direction, line.bytes, line.omitted);
+                if is_unread {
+                    unread::answer(kind, bytes, line.omitted, out);
+                }
                 // Some write `null` where they mean no id; one that asks with it waits for an answer.
                 let method = message.get("method").str().filter(|_| has_null_id);
                 if let Some(method) = method.filter(|_| direction == ChannelDirection::Out) {

@@ -186,7 +186,8 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
             ChannelEvent::Mode { mode } => self.system(&format!("mode {mode}")),
             ChannelEvent::Unknown { line, .. } => self.excerpt(TranscriptPart::Unknown, &line),
             // What an earlier process said is in the transcript of that attempt.
-            ChannelEvent::Working | ChannelEvent::Replayed { .. } => {}
+            ChannelEvent::Working | ChannelEvent::Replayed { .. } | ChannelEvent::Unread { .. } => {
+            }
         }
     }
 
@@ -209,7 +210,10 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
     fn question(&mut self, question: &ChannelQuestion) {
         let mut text = question.command.clone().unwrap_or_else(|| question.text.clone());
         for asked in &question.questions {
-            text.push_str(&format!("\n{}", asked.text));
+            // What a request is about is often its first question.
+            if asked.text.trim() != text.trim() {
+                text.push_str(&format!("\n{}", asked.text));
+            }
             asked.choices.iter().for_each(|choice| text.push_str(&format!("\n  - {choice}")));
         }
         let part = TranscriptPart::Question {

@@ -8,9 +8,14 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use coven_model::{AutoPolicy, HandlerName, InterventionChoice};
+use coven_model::{
+    AutoPolicy, AwaitingKind, HandlerName, InterventionChoice, InterventionDecision,
+};
 
 use crate::AgentQuestion;
+
+/// Why a handler answers.
+const AUTOMATIC: &str = "automatic approval is on for this task";
 
 /// What is typed, exactly as a terminal would send it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -157,11 +162,43 @@ impl AgentAutomation {
         }
         HandlerResolution { action: None, by: None, standard: None, skipped }
     }
+
+    /// What the handlers decide where an agent is asked in its own protocol, so that no key is
+    /// pressed: one that confirms approves, and so does one that types what approves on a terminal;
+    /// any other key would mean nothing there and is for a person. `escape` denies.
+    pub fn decide_in_words(
+        &self,
+        question: &AgentQuestion<'_>,
+        approves: impl Fn(&str) -> bool,
+    ) -> Option<InterventionDecision> {
+        if question.kind != AwaitingKind::Approval {
+            return None;
+        }
+        let choice = |handler: &dyn QuestionHandler| match handler.standard() {
+            Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => {
+                Some(InterventionChoice::Approve)
+            }
+            Some(HandlerName::Escape) => Some(InterventionChoice::Deny),
+            Some(HandlerName::Choose(_) | HandlerName::Type(_)) | None => {
+                let typed = ask(handler, question).ok()??;
+                let typed = typed.input.trim_end_matches(['\r', '\n']);
+                approves(typed).then_some(InterventionChoice::Approve)
+            }
+        };
+        let mut handlers = self.handlers.iter();
+        let (handler, choice) =
+            handlers.find_map(|handler| Some((handler, choice(&**handler)?)))?;
+        Some(InterventionDecision {
+            handler: handler.standard().cloned(),
+            why: AUTOMATIC.to_owned(),
+            ..InterventionDecision::new(choice, format!("handler:{}", handler.name()))
+        })
+    }
 }
 
 impl HandlerResolution {
     /// The decision as a fact; `None` when a person is asked.
-    pub fn to_decision(&self) -> Option<coven_model::InterventionDecision> {
+    pub fn to_decision(&self) -> Option<InterventionDecision> {
         let (action, by) = (self.action.as_ref()?, self.by.as_ref()?);
         let choice = match &self.standard {
             Some(HandlerName::PressEnter | HandlerName::ConfirmYes) => InterventionChoice::Approve,
@@ -177,11 +214,11 @@ impl HandlerResolution {
         };
         // A function says what is typed, which a handler by that name does exactly.
         let typed = || HandlerName::Type(action.input.replace('\r', "\n"));
-        Some(coven_model::InterventionDecision {
+        Some(InterventionDecision {
             text,
             handler: Some(self.standard.clone().unwrap_or_else(typed)),
-            why: "automatic approval is on for this task".to_owned(),
-            ..coven_model::InterventionDecision::new(choice, format!("handler:{by}"))
+            why: AUTOMATIC.to_owned(),
+            ..InterventionDecision::new(choice, format!("handler:{by}"))
         })
     }
 }

@@ -1,6 +1,8 @@
 //! Agents that are spoken to in their own protocol: how one is started, found again, and what its
 //! questions and answers are for everybody else.
 
+mod shown;
+
 use std::io;
 use std::path::Path;
 
@@ -23,6 +25,7 @@ use crate::outcome;
 use crate::redact::Redactor;
 use crate::saved_channel::FoundState;
 use crate::task::{AgentTask, OkCodes, TaskPlace};
+use shown::{MAX_QUESTION_BYTES, RequestLines, ShownRequest};
 
 /// The file of an attempt that says which protocol its process speaks.
 const CHANNEL_FILE: &str = "channel.json";
@@ -33,21 +36,11 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The mode of the folder of an attempt: for its owner alone.
 const PRIVATE_MODE: u32 = 0o700;
 
-/// How many lines of what a tool is given a person is shown.
-const MAX_INPUT_LINES: usize = 200;
-
-/// How many bytes of a question a person is shown. It is recorded, and printed by every list of
-/// questions.
-const MAX_QUESTION_BYTES: usize = 128 << 10;
-
 /// How many bytes of what is asked beside a command are kept of each.
 const MAX_EXTRA_BYTES: usize = 4096;
 
 /// How much is kept of what is asked beside a command.
 const MAX_EXTRAS: usize = 64;
-
-/// What is asked beside what is shown.
-const NOT_SHOWN: &str = "more than is shown";
 
 /// The protocol of a process, and what it is told without anybody deciding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -209,28 +202,38 @@ pub(crate) fn asked(
         command.len() > MAX_QUESTION_BYTES || redactor.clean(command) != *command
     });
     let extras = question.extras(folder);
-    let (lines, is_whole) = lines(question, &extras);
+    let ShownRequest { lines, omitted, title } = lines(question, &extras, redactor).shown();
     let told = |extra: &String| shortened_extra(&visible(&redactor.clean(extra)));
-    action.extras = extras.iter().map(told).collect();
-    // There is no screen on which the rest could be looked at, and the answer is bound to all of
-    // it: a person may approve what no rule does.
-    let is_whole = is_whole && action.extras.len() <= MAX_EXTRAS;
-    action.extras.truncate(MAX_EXTRAS);
-    if !is_whole {
-        action.extras.push(NOT_SHOWN.to_owned());
-    }
+    action.extras = extras.iter().take(MAX_EXTRAS).map(told).collect();
+    // There is no screen on which the rest could be looked at, so that nothing approves it.
+    action.truncated = omitted > 0;
     ScreenQuestion {
         kind: question.kind,
         rule: question.message.clone(),
         dialog: None,
-        help: help(question),
+        help: help(question, omitted > 0),
         repeated: false,
-        title: None,
-        // A secret is looked for in what was asked, and then nothing of it may be hidden.
-        excerpt: lines.iter().map(|line| visible(&redactor.clean(line))).collect(),
+        title,
+        excerpt: lines,
         action,
         digest: question.digest(),
     }
+}
+
+/// Why an answer is not given, whoever decided it: nothing is approved that is not shown whole.
+pub(crate) fn not_seen(
+    question: &ChannelQuestion,
+    action: &AnswerAction,
+    folder: Option<&str>,
+    redactor: &Redactor,
+) -> Option<AnswerError> {
+    let approves = matches!(
+        action,
+        AnswerAction::Choose(InterventionChoice::Approve | InterventionChoice::ApproveAlways)
+    );
+    let is_cut = || lines(question, &question.extras(folder), redactor).shown().omitted > 0;
+    let reason = "it is not shown whole, and so it is not approved";
+    (approves && is_cut()).then(|| AnswerError::Refused(reason.to_owned()))
 }
 
 /// A request may have megabytes beside its command.
@@ -255,76 +258,42 @@ fn tool(question: &ChannelQuestion) -> String {
     }
 }
 
-fn with(extras: &[String]) -> impl Iterator<Item = String> {
-    extras.iter().map(|extra| format!("  with {}", shortened_extra(extra)))
-}
-
 /// What a person reads: what is asked, the command or what else the tool is given, the questions.
-/// And whether that is all of it.
-fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
-    let mut is_whole = true;
-    let about = format!("{}: {}", question.tool, question.text);
-    let mut lines = Vec::new();
+fn lines(question: &ChannelQuestion, extras: &[String], redactor: &Redactor) -> RequestLines {
+    let about = vec![format!("{}: {}", question.tool, question.text)];
+    let extras = extras.iter().map(|extra| format!("  with {extra}")).collect();
+    let is_below = question.command.is_some() || !question.questions.is_empty();
+    let mut lines = RequestLines { about, extras, is_below, asked: Vec::new() };
     if let Some(command) = &question.command {
-        lines.push(about);
-        lines.extend(with(extras));
         // A carriage return before a line feed is a part of the command too.
-        lines.extend(command.split_terminator('\n').map(|line| format!("  $ {line}")));
+        lines.asked.extend(command.split_terminator('\n').map(|line| format!("  $ {line}")));
     } else if question.questions.is_empty() {
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
-        lines.extend(input.lines().take(MAX_INPUT_LINES).map(|line| format!("  {line}")));
-        let more = input.lines().count().saturating_sub(MAX_INPUT_LINES);
-        if more > 0 {
-            is_whole = false;
-            lines.push(format!("  … ({more} more lines)"));
-        }
-        lines.extend(with(extras));
-        // Where only one line is shown, that is the last.
-        lines.push(about);
-    } else if question.questions[0].text != question.text {
-        lines.push(about);
-    }
-    if question.command.is_none() && !question.questions.is_empty() {
-        lines.extend(with(extras));
+        lines.asked.extend(input.lines().map(|line| format!("  {line}")));
+    } else if is_told_by_questions(question) {
+        lines.about.clear();
     }
     for asked in &question.questions {
-        lines.push(asked.text.clone());
+        lines.asked.push(asked.text.clone());
         for (place, choice) in asked.choices.iter().enumerate() {
             let number = place + 1;
             let described = asked.descriptions.get(place).filter(|text| !text.is_empty());
-            lines.push(match described {
+            lines.asked.push(match described {
                 Some(description) => format!("  {number}. {choice}: {description}"),
                 None => format!("  {number}. {choice}"),
             });
         }
     }
-    match shortened(&mut lines) {
-        0 => (lines, is_whole),
-        omitted => {
-            let about = lines.pop().unwrap_or_default();
-            lines.push(format!("  … ({omitted} more bytes)"));
-            lines.push(about);
-            (lines, false)
-        }
+    for line in lines.about.iter_mut().chain(&mut lines.extras).chain(&mut lines.asked) {
+        *line = redactor.clean(line);
     }
+    lines
 }
 
-/// Cuts lines behind as many bytes as are shown, but for the last, and gives how many were left out.
-fn shortened(lines: &mut Vec<String>) -> usize {
-    let total: usize = lines.iter().map(String::len).sum();
-    if total <= MAX_QUESTION_BYTES {
-        return 0;
-    }
-    let last = lines.pop().filter(|last| last.len() <= MAX_QUESTION_BYTES / 2);
-    let mut room = MAX_QUESTION_BYTES - last.as_ref().map_or(0, String::len);
-    for line in lines.iter_mut() {
-        let end = (0..=room.min(line.len())).rev().find(|end| line.is_char_boundary(*end));
-        line.truncate(end.unwrap_or(0));
-        room -= line.len();
-    }
-    lines.retain(|line| !line.is_empty());
-    lines.extend(last);
-    total - lines.iter().map(String::len).sum::<usize>().min(total)
+/// Whether what a request says it is about is nothing but its first question.
+fn is_told_by_questions(question: &ChannelQuestion) -> bool {
+    let first = question.questions.first();
+    first.is_some_and(|first| first.text.trim() == question.text.trim())
 }
 
 /// The choices of a single question.
@@ -335,15 +304,23 @@ fn entries(question: &ChannelQuestion) -> Vec<MenuEntry> {
     only.choices.iter().enumerate().map(entry).collect()
 }
 
-fn help(question: &ChannelQuestion) -> Option<String> {
+fn help(question: &ChannelQuestion, is_cut: bool) -> Option<String> {
     let count = question.questions.len();
     let lines = (count > 1).then(|| format!("answer with {count} lines, one for each question"));
     let several = question.questions.iter().any(|question| question.multiple);
     let several = several.then(|| "several choices stand between commas: 1, 3".to_owned());
-    let only_denied = question.kind == AwaitingKind::Approval && !question.can_be_approved();
+    let is_approval = question.kind == AwaitingKind::Approval;
+    let cut = (is_approval && is_cut).then(|| {
+        let limit = MAX_QUESTION_BYTES >> 10;
+        format!(
+            "it has more than the {limit} KiB that are shown, so it cannot be approved: deny it, \
+             and say that it should be done in smaller parts"
+        )
+    });
+    let only_denied = is_approval && !question.can_be_approved();
     let denied =
         only_denied.then(|| "the agent takes no approval of this once: deny it".to_owned());
-    let help: Vec<String> = [lines, several, denied].into_iter().flatten().collect();
+    let help: Vec<String> = [lines, several, cut, denied].into_iter().flatten().collect();
     (!help.is_empty()).then(|| help.join("; "))
 }
 
@@ -433,9 +410,9 @@ mod tests {
     #[test]
     fn what_is_asked_beside_a_command_is_shown_above_it() {
         let asked = asks(json!({"command": "make", "cwd": "/etc"}), Some("make"));
-        let (shown, is_whole) = lines(&asked, &asked.extras(Some("/work")));
-        assert_eq!(shown, ["Bash: Build it", "  with cwd: /etc", "  $ make"]);
-        assert!(is_whole);
+        let shown = super::asked(&asked, Some("/work"), &Redactor::default());
+        assert_eq!(shown.excerpt, ["Bash: Build it", "  with cwd: /etc", "  $ make"]);
+        assert!(!shown.action.truncated);
     }
 
     /// What a terminal would swallow is a part of what is approved.
@@ -458,36 +435,52 @@ mod tests {
         assert!(shown.contains("evil\\nrm -rf /") && !shown.contains('\u{9d}'), "{shown}");
     }
 
+    /// Nothing and no one approves what is not shown whole: there is no screen with the rest.
     #[test]
-    fn a_question_that_is_too_long_to_be_shown_is_cut_and_says_so() {
-        let command = "echo é\n".repeat(100_000);
-        let (shown, is_whole) = lines(&asks(json!({}), Some(&command)), &[]);
-        assert!(!is_whole);
-        assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
-        assert!(shown[shown.len() - 2].contains("more bytes"), "{:?}", &shown[shown.len() - 2]);
-        let one = asks(json!({"content": "x".repeat(1 << 20)}), None);
-        let (shown, is_whole) = lines(&one, &[]);
-        assert!(!is_whole && shown.last().is_some_and(|last| last == "Bash: Build it"));
-        assert!(shown.iter().map(String::len).sum::<usize>() < MAX_QUESTION_BYTES + 100);
+    fn what_is_too_long_to_be_shown_is_cut_says_so_and_can_only_be_denied() {
+        let (lines, line) =
+            ("echo é\n".repeat(30_000), format!("rm -rf /;{}", "y".repeat(1 << 20)));
+        let long = "x".repeat(1 << 20);
+        for (question, tool, begin) in [
+            (asks(json!({"command": lines}), Some(&lines)), "shell", "  $ echo é"),
+            (asks(json!({"command": line}), Some(&line)), "shell", "  $ rm -rf /;yy"),
+            (asks(json!({"content": long}), None), "Bash", "  {"),
+            (asks(json!({"command": "make", "stdin": long}), Some("make")), "shell", "  $ make"),
+        ] {
+            let asked = asked(&question, Some("/work"), &Redactor::default());
+            assert!(asked.action.truncated, "no rule, no handler and no person approves it");
+            let approve = AnswerAction::Choose(InterventionChoice::Approve);
+            let refused = |action| not_seen(&question, action, None, &Redactor::default());
+            assert!(refused(&approve).is_some());
+            assert_eq!(refused(&AnswerAction::Choose(InterventionChoice::Deny)), None);
+            assert_eq!(asked.action.tool.as_deref(), Some(tool));
+            assert!(asked.excerpt[0].starts_with(begin), "{:.60}", asked.excerpt[0]);
+            assert!(asked.excerpt.iter().any(|line| line.contains("more bytes are not shown")));
+            assert_eq!(asked.excerpt.last().map(String::as_str), Some("Bash: Build it"));
+            assert!(asked.title.is_some_and(|title| title.contains("more bytes than shown")));
+            assert!(asked.help.is_some_and(|help| help.contains("cannot be approved")));
+            let extras = asked.action.extras.iter();
+            assert!(extras.map(String::len).sum::<usize>() < 2 * MAX_EXTRA_BYTES);
+        }
     }
 
     #[test]
-    fn what_is_too_long_to_be_shown_is_for_a_person_who_may_approve_it() {
-        let command = "echo é\n".repeat(30_000);
-        for (question, tool) in [
-            (asks(json!({"command": command}), Some(&command)), "shell"),
-            (asks(json!({"content": "x".repeat(1 << 20)}), None), "Bash"),
-        ] {
-            let asked = asked(&question, Some("/work"), &Redactor::default());
-            assert!(!asked.action.truncated, "there is no screen that shows more");
-            assert_eq!(asked.action.extras, [NOT_SHOWN], "no rule may allow it");
-            assert_eq!(asked.action.command, None);
-            assert_eq!(asked.action.tool.as_deref(), Some(tool));
+    fn a_secret_is_not_shown_by_a_part_of_it_where_a_question_is_cut() {
+        let secret = "sk-0123456789";
+        let redactor = Redactor::new([secret.to_owned()]);
+        for room in 0..secret.len() {
+            let before = "x".repeat(MAX_QUESTION_BYTES / 2 - room - 4);
+            let command = format!("{before}{secret}{}", "y".repeat(MAX_QUESTION_BYTES));
+            let asked = asked(&asks(json!({}), Some(&command)), None, &redactor);
+            assert!(asked.action.truncated && !asked.excerpt[0].contains("xs"), "{room}");
         }
-        let mut beside = asks(json!({"command": "make", "stdin": "x".repeat(1 << 20)}), None);
-        beside.command = Some("make".to_owned());
-        let asked = asked(&beside, Some("/work"), &Redactor::default());
-        assert!(asked.action.extras[0].len() < 2 * MAX_EXTRA_BYTES);
+    }
+
+    #[test]
+    fn a_question_of_many_lines_that_fits_is_shown_whole() {
+        let paths: Vec<String> = (0..500).map(|place| format!("/a/{place}")).collect();
+        let asked = asked(&asks(json!({"paths": paths}), None), None, &Redactor::default());
+        assert!(!asked.action.truncated && asked.excerpt.len() > 500);
     }
 
     #[test]
@@ -514,9 +507,9 @@ mod tests {
             secret: false,
             closed: false,
         }];
-        let (shown, _) = lines(&asked, &[]);
-        assert_eq!(shown, ["Which colour?", "  1. Red: warm", "  2. Blue"]);
-        assert!(help(&asked).is_some_and(|help| help.contains("between commas")));
+        let shown = super::asked(&asked, None, &Redactor::default());
+        assert_eq!(shown.excerpt, ["Which colour?", "  1. Red: warm", "  2. Blue"]);
+        assert!(shown.help.is_some_and(|help| help.contains("between commas")));
         let both = AnswerAction::Text("2, 1".to_owned());
         let Ok(ChannelDecision::Choose { answers }) = decision(&asked, &both) else {
             panic!("it is no answer")

@@ -412,5 +412,5 @@ fn other_version(result: JsonNode<'_>) -> Option<String> {
 }
 
 pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {
-    RPC.error(&refused.id, &format!("{} is not supported", refused.message))
+    RPC.error(&refused.id, &refused.words())
 }

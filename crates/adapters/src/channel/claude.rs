@@ -290,7 +290,7 @@ pub(super) fn say(
 }
 
 pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {
-    let error = format!("{} is not supported", refused.message);
+    let error = refused.words();
     json_line(&json!({
         "type": "control_response",
         "response": {"subtype": "error", "request_id": refused.id.to_json(), "error": error},

@@ -363,7 +363,7 @@ impl CodexChannel {
 }
 
 pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {
-    RPC.error(&refused.id, &format!("{} is not supported", refused.message))
+    RPC.error(&refused.id, &refused.words())
 }
 
 fn input(text: &str) -> Value {

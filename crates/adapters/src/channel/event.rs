@@ -70,6 +70,11 @@ pub enum ChannelEvent {
         /// Its beginning, and how much more there was.
         line: TextExcerpt,
     },
+    /// Such a message may have been a request that got no answer, or the end of a turn.
+    Unread {
+        /// What a person is told of it.
+        problem: String,
+    },
 }
 
 /// How a turn ended.

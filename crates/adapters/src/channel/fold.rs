@@ -84,6 +84,19 @@ pub(super) struct RefusedRequest {
     pub(super) id: RequestId,
     /// Its method or subtype.
     pub(super) message: String,
+    /// Why, where it is not that it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+impl RefusedRequest {
+    /// What the agent is told.
+    pub(super) fn words(&self) -> String {
+        match &self.why {
+            Some(why) => format!("{} could not be read: {why}", self.message),
+            None => format!("{} is not supported", self.message),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -214,6 +227,11 @@ impl<'a> ChannelSink<'a> {
         (self.emit)(ChannelEvent::Unknown { direction, line });
     }
 
+    /// Something could not be read that the agent may wait for.
+    pub(super) fn unread(&mut self, problem: String) {
+        (self.emit)(ChannelEvent::Unread { problem });
+    }
+
     /// Tells what belongs to the transcript.
     pub(super) fn items<T>(&mut self, tell: impl FnOnce(&mut EntrySink<'_>) -> T) -> T {
         let Self { fold, emit } = self;
@@ -318,7 +336,11 @@ impl<'a> ChannelSink<'a> {
 
     /// The request gets an error at once: an agent that waits for an answer would wait for ever.
     pub(super) fn refuse(&mut self, id: RequestId, message: &str) {
-        let refused = RefusedRequest { id, message: one_line(message) };
+        self.refuse_for(id, message, None);
+    }
+
+    pub(super) fn refuse_for(&mut self, id: RequestId, message: &str, why: Option<String>) {
+        let refused = RefusedRequest { id, message: one_line(message), why };
         let held = self.fold.refused_bytes() + refused.id.bytes();
         let list = &mut self.fold.refused;
         let has_room = list.len() < MAX_PENDING_REQUESTS && held <= REFUSED_BYTES_LIMIT;

@@ -79,6 +79,8 @@ pub enum ChannelRefusal {
     NotOffered { answer: String },
     #[error("{option} would stop the agent from asking again; a rule of Coven can do that")]
     Lasting { option: String },
+    #[error("the option `{option}` is not chosen: {why}")]
+    Doubtful { option: String, why: String },
     #[error("the question `{question}` has no answer")]
     MissingAnswer { question: String },
     #[error("{what} cannot be said over this channel")]

@@ -295,8 +295,12 @@ impl ChannelQuestion {
 
     /// Whether there is an answer that approves. An agent over ACP offers the answers it takes.
     pub fn can_be_approved(&self) -> bool {
+        let has_own_id = |option: &AnswerOption| {
+            self.options.iter().filter(|other| other.id == option.id).count() == 1
+        };
         let approves = |option: &AnswerOption| {
             matches!(option.effect, OptionEffect::AllowOnce | OptionEffect::Unknown)
+                && has_own_id(option)
         };
         self.channel != ChannelKind::Acp || self.options.iter().any(approves)
     }

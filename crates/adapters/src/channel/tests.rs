@@ -7,8 +7,10 @@ mod contradictions;
 mod damaged;
 mod exchange;
 mod hidden_text;
+mod options;
 mod spoken;
 mod transcripts;
+mod unread;
 
 use std::path::PathBuf;
 

@@ -9,19 +9,28 @@ use coven_runner::AnswerAction;
 use coven_terminal::keys::KeyPress;
 use coven_workflow::input::QuestionRuling;
 
+/// How an answer reaches the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AnswerWay {
+    /// By keys on its terminal.
+    Pressed,
+    /// In its own protocol.
+    Spoken,
+}
+
 /// What the policies say about a question.
 pub(super) fn decide(
     policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
     automation: Option<&AgentAutomation>,
-    question: &coven_runner::ScreenQuestion,
+    (question, way): (&coven_runner::ScreenQuestion, AnswerWay),
 ) -> QuestionRuling {
     // What is known of no program, only of all of them, is for a person, and so is a secret: an
     // Enter there would submit an empty one.
     if policies.unreadable || question.is_generic() || question.action.secret {
         return QuestionRuling::AskPerson;
     }
-    match decision(policies, adapter, automation, question) {
+    match decision(policies, adapter, automation, (question, way)) {
         Some(decision) => QuestionRuling::Decided(Box::new(decision)),
         None => QuestionRuling::Undecided,
     }
@@ -31,7 +40,7 @@ fn decision(
     policies: &EffectivePolicies,
     adapter: &dyn AgentAdapter,
     automation: Option<&AgentAutomation>,
-    question: &coven_runner::ScreenQuestion,
+    (question, way): (&coven_runner::ScreenQuestion, AnswerWay),
 ) -> Option<InterventionDecision> {
     let asked = AgentQuestion {
         adapter: adapter.kind(),
@@ -48,8 +57,18 @@ fn decision(
     }
     // What is not on the screen was not seen, and handlers press keys for what is.
     let automation = automation.filter(|_| !question.action.truncated)?;
+    if way == AnswerWay::Spoken {
+        return automation.decide_in_words(&asked, |typed| is_approval(adapter.config(), typed));
+    }
     let decision = automation.resolve(&asked).to_decision()?;
     answers_dialog(adapter.config(), &question.rule, &decision).then_some(decision)
+}
+
+/// Whether this is what approves on the agent's terminal, but for Enter behind it.
+fn is_approval(config: &Config, typed: &str) -> bool {
+    let keys = config.keys.approve.iter().map(String::as_str);
+    let keys: String = keys.filter(|key| *key != "Enter").collect();
+    !typed.is_empty() && keys == typed
 }
 
 /// Whether a handler presses what the adapter says about a dialog, where it does. The same key that
@@ -96,6 +115,10 @@ pub(super) fn spoken_action(
     }
     Some(match (decision.choice, &decision.entry, &decision.text) {
         (_, Some(id), text) => AnswerAction::Entry { id: id.clone(), text: text.clone() },
+        // A key that a handler was to press, decided before it was known that there are none.
+        (InterventionChoice::Answer, None, _) if decision.handler.is_some() => {
+            recorded_action(decision)
+        }
         (InterventionChoice::Answer | InterventionChoice::Deny, None, Some(text))
             if !text.is_empty() =>
         {
@@ -141,8 +164,17 @@ mod tests {
 
     use super::*;
 
-    /// What the handlers of a built-in adapter do about a question.
+    /// What the handlers of a built-in adapter do about a question on a terminal.
     fn ruling(kind: &str, rule: &str, change: impl FnOnce(&mut ScreenQuestion)) -> QuestionRuling {
+        ruling_by(AnswerWay::Pressed, kind, rule, change)
+    }
+
+    fn ruling_by(
+        way: AnswerWay,
+        kind: &str,
+        rule: &str,
+        change: impl FnOnce(&mut ScreenQuestion),
+    ) -> QuestionRuling {
         let adapter = default_registry().create(kind, Options::default()).unwrap();
         let mut question = ScreenQuestion {
             kind: AwaitingKind::Approval,
@@ -157,7 +189,7 @@ mod tests {
         };
         change(&mut question);
         let automation = AgentAutomation::new(adapter.auto_policy().unwrap());
-        decide(&EffectivePolicies::default(), &*adapter, Some(&automation), &question)
+        decide(&EffectivePolicies::default(), &*adapter, Some(&automation), (&question, way))
     }
 
     /// Spec: C0.14.1, C0.14.2
@@ -198,5 +230,40 @@ mod tests {
         assert!(matches!(trust, QuestionRuling::Decided(_)), "{trust:?}");
         let login = dialog("gemini", "auth-method", AwaitingKind::Dialog);
         assert_eq!(login, QuestionRuling::Undecided);
+    }
+
+    /// There, the key that approves on a terminal would be words, and words deny.
+    #[test]
+    fn handlers_approve_in_a_protocol_what_is_shown_whole_and_never_deny_it() {
+        for kind in ["claude", "codex", "copilot", "demo", "gemini", "opencode", "qwen"] {
+            let spoken = |change: fn(&mut ScreenQuestion)| {
+                ruling_by(AnswerWay::Spoken, kind, "can_use_tool", change)
+            };
+            let QuestionRuling::Decided(decision) = spoken(|_| {}) else {
+                panic!("{kind} asks a person")
+            };
+            assert_eq!(decision.choice, InterventionChoice::Approve, "{kind}");
+            assert!(decision.by.starts_with("handler:") && decision.handler.is_some(), "{kind}");
+            let said = spoken_action(&decision, None);
+            assert_eq!(said, Some(AnswerAction::Choose(InterventionChoice::Approve)), "{kind}");
+            let is_left = |ruling| ruling == QuestionRuling::Undecided;
+            assert!(is_left(spoken(|asked| asked.action.truncated = true)), "{kind}");
+            assert!(is_left(spoken(|asked| asked.kind = AwaitingKind::Question)), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_approves_nothing_is_not_said_and_escape_denies() {
+        let adapter = default_registry().create("codex", Options::default()).unwrap();
+        let approves = |typed: &str| is_approval(adapter.config(), typed);
+        assert!(approves("y") && !approves("1") && !approves(""));
+        let decision = |text: &str| InterventionDecision {
+            text: Some(text.to_owned()),
+            handler: Some(HandlerName::Type(text.to_owned())),
+            ..InterventionDecision::new(InterventionChoice::Answer, "handler:type(1)")
+        };
+        // One that an older version recorded is refused by the agent's side, and asked again.
+        let said = spoken_action(&decision("1"), None);
+        assert!(matches!(said, Some(AnswerAction::Exact(_))), "{said:?}");
     }
 }

@@ -238,3 +238,27 @@ proptest! {
         prop_assert!(action.is_none_or(|action| !action.input.contains(['\r', '\n'])));
     }
 }
+
+#[test]
+fn in_a_protocol_a_handler_approves_by_what_it_means_or_leaves_it_to_a_person() {
+    let decide_as = |kind, handlers: &[&str]| {
+        ask(kind, &["Bash: ls"], |question| {
+            let decision = policy(handlers).decide_in_words(question, |typed| typed == "1");
+            decision.map(|decision| (decision.choice, decision.by))
+        })
+    };
+    let decide = |handlers: &[&str]| decide_as(AwaitingKind::Approval, handlers);
+    for name in ["pressEnter", "confirmYes", "choose(1)", "type(1)"] {
+        let approves = Some((InterventionChoice::Approve, format!("handler:{name}")));
+        assert_eq!(decide(&[name]), approves);
+        assert_eq!(decide_as(AwaitingKind::Question, &[name]), None, "words are for a person");
+        assert_eq!(
+            decide(&["choose(2)", name]),
+            approves,
+            "a key that means nothing is passed over"
+        );
+    }
+    assert_eq!(decide(&["choose(2)", "type(y)"]), None);
+    let denies = Some((InterventionChoice::Deny, "handler:escape".to_owned()));
+    assert_eq!(decide(&["escape"]), denies);
+}

@@ -8,6 +8,7 @@ use coven_adapters::channel::{
     ChannelDirection, ChannelEvent, ChannelOrder, ChannelPhase, ResolvedBy, TurnEnding,
 };
 use coven_adapters::transcript::TranscriptItem;
+use coven_adapters::visible::visible;
 use coven_model::JobOutcome;
 use coven_runtime::domain::PaneStream;
 use coven_runtime::hold::SNAP_EVERY;
@@ -19,7 +20,7 @@ use super::reader::{AgentReader, UnsavedOutput};
 use super::terminal::SNAP_AFTER_REST;
 use super::{OutputReading, RunnerActor};
 use crate::answer::{AnswerAction, AnswerError, GivenAnswer};
-use crate::channel::{asked, decision};
+use crate::channel::{asked, decision, not_seen};
 use crate::delivery::{DeliveryError, Message, answers};
 use crate::event::{RunnerEvent, ShownState};
 use crate::mark;
@@ -129,6 +130,10 @@ impl RunnerActor {
                 ChannelEvent::Item { item } => self.told_item(item),
                 ChannelEvent::Unknown { line, .. } => {
                     self.told_item(TranscriptItem::Unknown { line });
+                }
+                ChannelEvent::Unread { problem } => {
+                    let problem = visible(&self.redactor.clean(&problem));
+                    self.tell(RunnerEvent::Unexplained(vec![problem]));
                 }
                 ChannelEvent::Mode { .. } | ChannelEvent::Replayed { .. } => {}
             }
@@ -258,6 +263,10 @@ impl RunnerActor {
             let given = answer.typed > 0;
             return reply.end(if given { Ok(()) } else { Err(AnswerError::Stale) });
         };
+        let folder = channel.plan.cwd.as_deref();
+        if let Some(error) = not_seen(question, &answer.action, folder, &self.redactor) {
+            return reply.end(Err(error));
+        }
         let said = decision(question, &answer.action).and_then(|decision| {
             let order = ChannelOrder::Answer { request: question.request.clone(), decision };
             channel.codec.say(&order).map_err(|refusal| AnswerError::Refused(refusal.to_string()))

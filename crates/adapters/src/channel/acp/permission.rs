@@ -143,7 +143,8 @@ fn option(option: JsonNode<'_>) -> Option<AnswerOption> {
 }
 
 /// The id of the option that is the answer: the adapter's own if it is offered, else the first
-/// that has this effect once.
+/// that has this effect once. What an option says that it does counts over what its id is known for,
+/// and one that is doubtful is never the answer.
 fn choose<'a>(
     question: &'a ChannelQuestion,
     decision: &ChannelDecision,
@@ -157,27 +158,70 @@ fn choose<'a>(
             let (Some(id), None) = (values.next(), values.next()) else {
                 return Err(ChannelRefusal::MissingAnswer { question: question.text.clone() });
             };
-            return named(question, id)?
+            return named(question, id, options)?
                 .ok_or_else(|| ChannelRefusal::NotOffered { answer: id.clone() });
         }
     };
-    if let Some(id) = wanted
-        && let Some(id) = named(question, id)?
-    {
+    let own = match wanted {
+        Some(id) => named(question, id, options),
+        None => Ok(None),
+    };
+    if let Ok(Some(id)) = own {
         return Ok(id);
     }
-    let fitting = question.options.iter().find(|option| option.effect == effect);
-    fitting
-        .map(|option| option.id.as_str())
-        .ok_or_else(|| ChannelRefusal::NotOffered { answer: answer.to_owned() })
+    let not_offered = || ChannelRefusal::NotOffered { answer: answer.to_owned() };
+    let mut fitting = question.options.iter().filter(|option| option.effect == effect);
+    let certain = |option: &&AnswerOption| doubt(question, option, options).is_none();
+    let approves = effect == OptionEffect::AllowOnce;
+    match (fitting.clone().find(certain), own) {
+        (_, Err(lasting @ ChannelRefusal::Lasting { .. })) if approves => Err(lasting),
+        (Some(option), _) => Ok(&option.id),
+        (None, own) if approves => {
+            let doubtful = || fitting.find_map(|option| doubt(question, option, options));
+            Err(own.err().or_else(doubtful).unwrap_or_else(not_offered))
+        }
+        (None, _) => Err(not_offered()),
+    }
 }
 
-/// The option with this id, unless it would decide about later questions too.
-fn named<'a>(question: &'a ChannelQuestion, id: &str) -> Result<Option<&'a str>, ChannelRefusal> {
-    match question.options.iter().find(|option| option.id == id) {
-        Some(option) if option.effect == OptionEffect::Lasting => {
-            Err(ChannelRefusal::Lasting { option: option.id.clone() })
-        }
-        option => Ok(option.map(|option| option.id.as_str())),
+/// The option with this id, unless it would decide about later questions too or is doubtful.
+fn named<'a>(
+    question: &'a ChannelQuestion,
+    id: &str,
+    options: &ChannelOptions,
+) -> Result<Option<&'a str>, ChannelRefusal> {
+    let Some(option) = question.options.iter().find(|option| option.id == id) else {
+        return Ok(None);
+    };
+    if let Some(doubt) = doubt(question, option, options) {
+        return Err(doubt);
     }
+    match option.effect {
+        OptionEffect::Lasting => Err(ChannelRefusal::Lasting { option: option.id.clone() }),
+        _ => Ok(Some(&option.id)),
+    }
+}
+
+/// What speaks against choosing an option: there are two of its id, or it does the opposite of what
+/// the adapter knows its id for.
+fn doubt(
+    question: &ChannelQuestion,
+    option: &AnswerOption,
+    options: &ChannelOptions,
+) -> Option<ChannelRefusal> {
+    let is = |known: &Option<String>| known.as_ref() == Some(&option.id);
+    let contradicts = match option.effect {
+        OptionEffect::AllowOnce => is(&options.deny),
+        OptionEffect::RejectOnce => is(&options.approve),
+        OptionEffect::Lasting | OptionEffect::Unknown => false,
+    };
+    let same = question.options.iter().filter(|other| other.id == option.id).count();
+    let why = if same > 1 {
+        "the agent offers two of this id"
+    } else if contradicts {
+        "the agent says that it does the opposite of what its adapter knows it for"
+    } else {
+        return None;
+    };
+    Some(ChannelRefusal::Doubtful { option: option.label.clone(), why: why.to_owned() })
 }

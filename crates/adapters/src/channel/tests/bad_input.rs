@@ -62,9 +62,22 @@ fn a_line_without_measure_is_kept_by_its_beginning() {
         let mut line = permission(kind, 1, &"x".repeat(LINE_LIMIT)).to_string().into_bytes();
         line.push(b'\n');
         let events = feed(&mut codec, ChannelDirection::Out, &line);
-        let [ChannelEvent::Unknown { line: kept, .. }] = &events[..] else { panic!("{kind}") };
+        let [ChannelEvent::Unknown { line: kept, .. }, told @ ..] = &events[..] else {
+            panic!("{kind}")
+        };
         assert_eq!(kept.length() + 1, line.len() as u64);
         assert_eq!(open(&codec), []);
+        // What the agent waits for gets an error, or a person hears of it.
+        match codec.due(&ChannelPlan::default()) {
+            Some(refusal) => {
+                assert!(String::from_utf8(refusal).unwrap().contains("longer than 16 MiB"));
+                assert_eq!(told, []);
+            }
+            None => {
+                let [ChannelEvent::Unread { problem }] = told else { panic!("{kind}: {told:?}") };
+                assert!(problem.contains("longer than 16 MiB"), "{problem}");
+            }
+        }
     }
 }
 

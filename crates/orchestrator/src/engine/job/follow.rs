@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::once::{self, SentMessage};
 use super::written_answer::TurnProgress;
 use super::{JobDetails, JobOrder, Runner, RunningJob, pass_panic_on, tell};
-use crate::engine::answer;
+use crate::engine::answer::{self, AnswerWay};
 use crate::event::LiveEvent;
 use crate::state::blocking::blocking;
 
@@ -142,7 +142,12 @@ impl RunningJob {
                     matches!(&self.details.spec.work, JobWork::Agent(agent) if agent.auto_approve);
                 let policies = self.details.executor.current_policies().await;
                 let automation = automatic.then(|| self.details.executor.automation(&**adapter));
-                let ruling = answer::decide(&policies, &**adapter, automation.as_ref(), &question);
+                let way = match runner {
+                    Runner::Agent(agent) if agent.channel().is_some() => AnswerWay::Spoken,
+                    _ => AnswerWay::Pressed,
+                };
+                let asked = (&question, way);
+                let ruling = answer::decide(&policies, &**adapter, automation.as_ref(), asked);
                 let question = Box::new(ObservedQuestion {
                     kind: question.kind,
                     rule: question.rule,
