@@ -377,7 +377,9 @@ impl ScreenSniffer {
             return false;
         }
         self.stillness.look(&view, now);
-        let view = view.answered(self.questions.answered_line()).with_typed(self.typed_text);
+        let left = self.questions.left_line(&view);
+        let view = view.answered(self.questions.answered_line()).left(left);
+        let view = view.with_typed(self.typed_text);
         self.errors.set_lines(self.rules.lines_of(&view, MatchKind::Error));
         let sources = SpokenSources {
             status: self.status.as_ref(),

@@ -171,11 +171,12 @@ impl GenericHit {
         let begin = own.begin().min(line.saturating_sub(QUESTION_LINES));
         let words = own.words(view);
         let title = match rule {
-            MENU => title::above_entries(view, line),
+            MENU => title::of_menu(view, line),
             BUTTONS_RULE => title::of_buttons(view, line),
             _ => title::of_line(view, line),
         };
-        let place = LinePlace { count: 0, row: view.place(line), cursor: view.cursor_place() };
+        let (row, cursor) = (view.place(line), view.cursor_place());
+        let place = LinePlace { count: 0, row, cursor, has_cursor: view.has_cursor(line) };
         Self {
             rule,
             line: view.line(line).trim().to_owned(),
@@ -243,8 +244,12 @@ fn names_keys(view: &LineView<'_>, menu: &Range<usize>) -> bool {
 
 /// Whether the line above these asks for a choice, or one above or below says which keys choose.
 pub(super) fn is_asked_at(view: &LineView<'_>, menu: Range<usize>) -> bool {
-    let heading = heading(view, &menu);
-    ASKS.is_match(heading) || is_key_hint(heading) || names_keys(view, &menu)
+    ASKS.is_match(heading(view, &menu)) || is_key_hint_at(view, &menu)
+}
+
+/// Whether the line above a menu or one below says which keys choose.
+pub(super) fn is_key_hint_at(view: &LineView<'_>, menu: &Range<usize>) -> bool {
+    is_key_hint(heading(view, menu)) || names_keys(view, menu)
 }
 
 /// The line above a menu, or nothing.
@@ -272,8 +277,9 @@ pub(super) fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
     asked(cursor).or_else(|| {
         let above = cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(view.line(cursor)))?;
         let asked = asked(above)?;
-        // The prompt below a question that was answered in its own line is the next one.
+        // The prompt below a question that was answered in its own line, or asked there and left, is
+        // the next one.
         let (line, place) = &asked.asked_line;
-        (!view.is_answered_at(line, place)).then_some(asked)
+        (!view.is_answered_at(line, place) && !view.is_left_at(line, place)).then_some(asked)
     })
 }

@@ -6,6 +6,7 @@
 
 mod buttons;
 mod lit;
+mod radio;
 mod row;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::LineView;
 pub(super) use buttons::{buttons, lit_words};
+pub(super) use radio::question_before;
 use row::EntryRow;
 pub(super) use row::is_edge;
 
@@ -110,15 +112,13 @@ impl ScreenMenu {
         lines: Range<usize>,
         row: Option<&Regex>,
     ) -> Option<Self> {
-        row.and_then(|row| columns(view, lines.clone(), row))
-            .or_else(|| numbered(view, lines.clone()))
-            .or_else(|| {
-                let marked = marked(view, lines.clone());
-                match &marked {
-                    Some(menu) if menu.proof == MenuProof::None => marked,
-                    _ => lit::menu(view, lines).or(marked),
-                }
-            })
+        row.and_then(|row| columns(view, lines.clone(), row)).or_else(|| {
+            let rows = rows(view, lines.clone());
+            let above = |radio: &ScreenMenu| {
+                rows.as_ref().is_none_or(|rows| rows.lines.start < radio.lines.start)
+            };
+            radio::menu(view, lines).filter(above).or(rows)
+        })
     }
 
     /// The same, where an entry with a label like this takes a text.
@@ -139,6 +139,17 @@ impl ScreenMenu {
     pub fn position(&self, id: &str) -> Option<usize> {
         self.entries.iter().position(|entry| entry.id == id)
     }
+}
+
+/// The lowest menu of entries below one another.
+fn rows(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
+    numbered(view, lines.clone()).or_else(|| {
+        let marked = marked(view, lines.clone());
+        match &marked {
+            Some(menu) if menu.proof == MenuProof::None => marked,
+            _ => lit::menu(view, lines).or(marked),
+        }
+    })
 }
 
 /// The entries of a row, by the groups of a pattern.

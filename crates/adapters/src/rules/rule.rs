@@ -42,6 +42,8 @@ pub(crate) struct LinePlace {
     pub(crate) row: u64,
     /// In which row the cursor is, counted the same way.
     pub(crate) cursor: Option<u64>,
+    /// Whether the cursor is in the lowest such line.
+    pub(crate) has_cursor: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +134,8 @@ impl CompiledRule {
         let asked_line = self.by_line.then(|| {
             let begin = text.starts[text.line_at(found.start)];
             let (row, cursor) = (view.place(seen), view.cursor_place());
-            let place = LinePlace { count: lines().count(), row, cursor };
+            let has_cursor = view.has_cursor(seen);
+            let place = LinePlace { count: lines().count(), row, cursor, has_cursor };
             let words = text.joined[begin..found.end].to_owned();
             (AskedLine { rule: index, words }, place)
         });

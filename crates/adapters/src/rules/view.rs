@@ -22,6 +22,8 @@ pub struct LineView<'a> {
     snapshot: Option<&'a ScreenSnapshot>,
     /// The line of a question that was answered, and where it was asked.
     answered: Option<(AskedLine, LinePlace)>,
+    /// The line of the question that was last asked with the cursor in it, and where it was asked.
+    left: Option<(AskedLine, LinePlace)>,
     /// How many rows have left the screen at its top.
     scrolled: u64,
     typed: TypedText,
@@ -68,6 +70,7 @@ impl<'a> LineView<'a> {
             cursor: Some(snapshot.cursor()),
             snapshot: Some(snapshot),
             answered: None,
+            left: None,
             scrolled: snapshot.scrolled(),
             typed: TypedText::Shown,
         }
@@ -88,6 +91,7 @@ impl<'a> LineView<'a> {
             cursor: None,
             snapshot: None,
             answered: None,
+            left: None,
             scrolled: 0,
             typed: TypedText::Shown,
         }
@@ -97,6 +101,11 @@ impl<'a> LineView<'a> {
     /// is below it and below where it was then.
     pub(crate) fn answered(self, answered: Option<(AskedLine, LinePlace)>) -> Self {
         Self { answered, ..self }
+    }
+
+    /// The same, where the line of a question was asked with the cursor in it.
+    pub(crate) fn left(self, left: Option<(AskedLine, LinePlace)>) -> Self {
+        Self { left, ..self }
     }
 
     /// The same on a terminal that does this with what is typed.
@@ -144,6 +153,28 @@ impl<'a> LineView<'a> {
         self.answered.as_ref().is_some_and(|(answered, then)| {
             answered == asked && then.row == place.row && place.cursor > then.cursor
         })
+    }
+
+    /// Whether the question of a line that stands here was asked with the cursor in this line, and the
+    /// cursor has moved on from there. What stands above it may change meanwhile.
+    pub(super) fn is_left_at(&self, asked: &AskedLine, place: &LinePlace) -> bool {
+        self.left.as_ref().is_some_and(|(left, then)| {
+            left.rule == asked.rule
+                && left.last_line() == asked.last_line()
+                && then.row == place.row
+                && place.cursor > then.cursor
+        })
+    }
+
+    /// Whether a question still stands where it was asked.
+    pub(crate) fn stands(&self, asked: &AskedLine, place: &LinePlace) -> bool {
+        let mut lines = 0..self.lines.len();
+        let at = lines.find(|&line| self.place(line) == place.row);
+        at.is_some_and(|line| Some(self.line(line)) == asked.last_line())
+    }
+
+    pub(super) fn has_cursor(&self, line: usize) -> bool {
+        self.cursor_line().is_some_and(|(at, _)| at == line)
     }
 
     /// Whether there is a cursor to be seen. A text has none, and says nothing about it.

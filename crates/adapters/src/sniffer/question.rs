@@ -5,7 +5,7 @@ use std::time::Duration;
 use coven_model::{AskedAction, ContentDigest, MenuEntry, is_generic_rule};
 
 use super::reading::StateReading;
-use crate::rules::{LinePlace, ScreenRules, without_motion, without_times};
+use crate::rules::{LinePlace, LineView, ScreenRules, without_motion, without_times};
 
 /// How long after an answer the same question, still on the screen, counts as asked again: either
 /// the answer was not taken, or the next question has the same words. Which of them cannot be told,
@@ -25,6 +25,9 @@ pub(super) struct QuestionTracker {
     /// A question in a line that was answered and that the cursor has left. It may stay on the
     /// screen for long.
     answered: Option<(AskedLine, LinePlace)>,
+    /// The line that was last asked with the cursor in it, as long as it stands there. A prompt that
+    /// is printed below it is not its own.
+    in_own_line: Option<(AskedLine, LinePlace)>,
 }
 
 /// The line of a question, by the rule that finds it and the words up to the end of what it finds.
@@ -32,6 +35,13 @@ pub(super) struct QuestionTracker {
 pub(crate) struct AskedLine {
     pub(crate) rule: usize,
     pub(crate) words: String,
+}
+
+impl AskedLine {
+    /// The line itself, without what stands above it.
+    pub(crate) fn last_line(&self) -> Option<&str> {
+        self.words.lines().next_back()
+    }
 }
 
 #[derive(Debug)]
@@ -102,6 +112,12 @@ impl QuestionTracker {
         let current = self.current.as_ref().filter(|current| current.answered.is_some());
         let line = current.and_then(|current| current.line.clone());
         line.or_else(|| self.answered.clone())
+    }
+
+    /// The line that was last asked with the cursor in it, and where, if it still stands there.
+    pub(super) fn left_line(&mut self, view: &LineView<'_>) -> Option<(AskedLine, LinePlace)> {
+        self.in_own_line.take_if(|(line, place)| !view.stands(line, place));
+        self.in_own_line.clone()
     }
 
     /// Whether the question stands there since before the last answer.
@@ -176,6 +192,11 @@ impl QuestionTracker {
         reading: &StateReading,
         now: Duration,
     ) -> ContentDigest {
+        if let Some((_, place)) = &reading.line
+            && place.has_cursor
+        {
+            self.in_own_line.clone_from(&reading.line);
+        }
         let essence = essence(rules, reading);
         let still_there = self.asks_again(now);
         let again = self.announced || still_there || self.is_below(reading);

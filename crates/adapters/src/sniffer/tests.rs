@@ -2,7 +2,9 @@
 
 mod answered;
 mod generic;
+mod left_lines;
 mod own_lines;
+mod prompts;
 mod reports;
 mod stillness;
 mod typed_lines;

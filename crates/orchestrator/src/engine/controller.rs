@@ -12,6 +12,7 @@ use coven_workflow::command::TreeOrder;
 use coven_workflow::input::TreeReport;
 use coven_workflow::state::RefusalReason;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use self::actor::{ActorChannels, SessionActor};
 use super::admission::AdmissionPause;
@@ -24,7 +25,8 @@ use crate::feed::Feed;
 use crate::orchestrator::TriggerStarter;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
 use crate::state::{
-    Environment, JournalWriter, SessionManager, StorageProblems, WeakFiles, WorkflowSession,
+    DiskWaits, Environment, JournalWriter, SessionManager, StorageProblems, WeakFiles,
+    WorkflowSession,
 };
 use coven_folder::best_effort;
 
@@ -108,6 +110,8 @@ pub struct SessionController {
     settled: watch::Receiver<WorkflowStatus>,
     /// Why nothing can be written down at the moment.
     storage_problem: watch::Receiver<StorageProblems>,
+    /// How long the session has waited for its disk.
+    disk_waits: watch::Receiver<DiskWaits>,
 }
 
 impl SessionController {
@@ -127,6 +131,7 @@ impl SessionController {
         let snapshot = watch::Sender::new(Arc::new(SessionSnapshot::new(&session, jobs.clone())));
         let settled = watch::Sender::new(session.status());
         let storage_problem = watch::Sender::new(StorageProblems::default());
+        let disk_waits = watch::Sender::new(DiskWaits::default());
         let controller = Self {
             id: session.id().clone(),
             requests,
@@ -137,10 +142,18 @@ impl SessionController {
             snapshot: snapshot.subscribe(),
             settled: settled.subscribe(),
             storage_problem: storage_problem.subscribe(),
+            disk_waits: disk_waits.subscribe(),
         };
         let ended = context.ended.clone();
-        let channels =
-            ActorChannels { mailbox, reports, events, snapshot, settled, storage_problem };
+        let channels = ActorChannels {
+            mailbox,
+            reports,
+            events,
+            snapshot,
+            settled,
+            storage_problem,
+            disk_waits,
+        };
         let actor = SessionActor::new(session, context, executor, jobs, channels);
         let running = tokio::spawn(actor.run(reported, start));
         tokio::spawn(async move {
@@ -234,6 +247,11 @@ impl SessionController {
     /// Why nothing can be recorded at the moment; nothing if it can.
     pub fn storage_problem(&self) -> Option<String> {
         self.storage_problem.borrow().any().cloned()
+    }
+
+    /// How long the session has waited for its disk so far. Meanwhile it hears of nothing.
+    pub(crate) fn disk_wait(&self) -> Duration {
+        self.disk_waits.borrow().until(Instant::now())
     }
 
     /// Comes back as soon as nothing can be recorded.

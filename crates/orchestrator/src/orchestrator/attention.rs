@@ -1,6 +1,7 @@
 //! Looks all the time whether every agent that waits has somebody to wait for: an intervention that
 //! is open, or an answer on its way. One that has nobody is a defect of ours. It is counted, logged,
-//! and looked at anew, so that its question comes back.
+//! and looked at anew, so that its question comes back. The time for which its session waits for its
+//! disk is not counted: it hears of nothing meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,25 +27,51 @@ pub(super) struct AttentionAudit {
     /// How many were found, so far.
     found: AtomicU64,
     began: Instant,
-    watch: Mutex<AttentionWatch<AgentKey>>,
+    /// One for each session that has agents that wait for nobody: each has a time of its own.
+    watches: Mutex<BTreeMap<SessionId, AttentionWatch<AttemptId>>>,
 }
 
 impl Default for AttentionAudit {
     fn default() -> Self {
-        Self { found: AtomicU64::new(0), began: Instant::now(), watch: Mutex::default() }
+        Self { found: AtomicU64::new(0), began: Instant::now(), watches: Mutex::default() }
     }
 }
 
-/// An agent of a session.
-type AgentKey = (SessionId, AttemptId);
+/// The agents of a session that wait for nobody at a moment.
+#[derive(Debug)]
+struct UnheardAgents {
+    agents: BTreeMap<AttemptId, AgentVerdict>,
+    /// How long the session has waited for its disk so far. It hears of nothing meanwhile, so that
+    /// this is no silence of its agents.
+    disk_wait: Duration,
+}
 
 impl AttentionAudit {
-    /// Takes in which agents wait for nobody now.
-    fn look(&self, unheard: &BTreeMap<AgentKey, AgentVerdict>) -> AttentionChange<AgentKey> {
-        let agents = unheard.iter().map(|(agent, verdict)| (agent.clone(), verdict.digest.clone()));
-        let change = self.watch.lock().look(self.began.elapsed(), agents);
-        self.found.fetch_add(change.found.len() as u64, Ordering::Relaxed);
-        change
+    /// Takes in which agents of each session wait for nobody, at a time from any beginning.
+    fn look(
+        &self,
+        now: Duration,
+        unheard: &BTreeMap<SessionId, UnheardAgents>,
+    ) -> AttentionChange<(SessionId, AttemptId)> {
+        let mut all = AttentionChange { found: Vec::new(), ended: Vec::new() };
+        let mut watches = self.watches.lock();
+        for id in unheard.keys() {
+            watches.entry(id.clone()).or_default();
+        }
+        watches.retain(|id, watch| {
+            let shown = unheard.get(id);
+            let now = now.saturating_sub(shown.map(|shown| shown.disk_wait).unwrap_or_default());
+            let agents = shown.into_iter().flat_map(|shown| &shown.agents);
+            let asked = agents.map(|(job, verdict)| (job.clone(), verdict.digest.clone()));
+            let change = watch.look(now, asked);
+            let of_session = |job: AttemptId| (id.clone(), job);
+            all.found.extend(change.found.into_iter().map(of_session));
+            let ended = change.ended.into_iter();
+            all.ended.extend(ended.map(|(job, since)| (of_session(job), since)));
+            shown.is_some()
+        });
+        self.found.fetch_add(all.found.len() as u64, Ordering::Relaxed);
+        all
     }
 }
 
@@ -79,18 +106,21 @@ impl Orchestrator {
         let open = controllers
             .iter()
             .filter(|controller| controller.is_open() && controller.storage_problem().is_none());
-        let found = open.flat_map(|controller| {
-            let id = controller.id().clone();
-            let agents = controller.snapshot().unheard();
-            agents.into_iter().map(move |(job, verdict)| ((id.clone(), job), verdict))
+        let unheard = open.map(|controller| {
+            let agents = controller.snapshot().unheard().into_iter().collect();
+            // After the snapshot: what the disk took until now is no silence.
+            let disk_wait = controller.disk_wait();
+            (controller.id().clone(), UnheardAgents { agents, disk_wait })
         });
-        let found: BTreeMap<AgentKey, AgentVerdict> = found.collect();
-        let change = self.shared.attention.look(&found);
+        let unheard: BTreeMap<SessionId, UnheardAgents> =
+            unheard.filter(|(_, unheard)| !unheard.agents.is_empty()).collect();
+        let audit = &self.shared.attention;
+        let change = audit.look(audit.began.elapsed(), &unheard);
         for ((session, job), _) in &change.ended {
             tracing::info!(session = %session, job = %job, "the agent has somebody to wait for");
         }
         for (session, job) in change.found {
-            let verdict = found.get(&(session.clone(), job.clone()));
+            let verdict = unheard.get(&session).and_then(|unheard| unheard.agents.get(&job));
             tracing::error!(
                 session = %session, job = %job, state = ?verdict.map(|verdict| verdict.state),
                 rule = verdict.map(|verdict| verdict.evidence.rule.as_str()),
@@ -108,7 +138,10 @@ impl Orchestrator {
 #[cfg(test)]
 mod tests {
     use coven_model::event::SessionEvent;
-    use coven_model::{InterventionId, TaskStatus};
+    use coven_model::{
+        AgentState, ContentDigest, EvidenceSource, InterventionId, TaskId, TaskStatus,
+        VerdictEvidence,
+    };
     use coven_testkit::programs::TestProgram;
     use coven_workflow::input::ScreenObservation;
 
@@ -117,6 +150,25 @@ mod tests {
 
     /// Longer than anything here takes on a loaded machine; only a failure waits for it.
     const DEADLINE: Duration = Duration::from_mins(2);
+
+    /// What an agent shows that asks.
+    fn asking() -> AgentVerdict {
+        let evidence = VerdictEvidence {
+            source: EvidenceSource::Screen,
+            rule: "ask".to_owned(),
+            region: "screen".to_owned(),
+            text: "Run it?".to_owned(),
+            since: 0,
+            conflicts: Vec::new(),
+        };
+        AgentVerdict {
+            state: AgentState::Awaiting,
+            kind: None,
+            evidence,
+            digest: Some(ContentDigest::of_bytes(b"Run it?")),
+            retry: None,
+        }
+    }
 
     /// The next question, and the observation that it followed.
     async fn question(events: &mut EventSubscription) -> (InterventionId, AttemptId, u64) {
@@ -137,6 +189,31 @@ mod tests {
             }
         };
         tokio::time::timeout(DEADLINE, search).await.expect("a question")
+    }
+
+    /// The facts before its question wait for the disk, and so does the question.
+    #[test]
+    fn the_time_for_which_a_session_waits_for_its_disk_is_no_silence_of_its_agents() {
+        let audit = AttentionAudit::default();
+        let slow = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
+        let other = SessionId::new("01890a5d-ac96-774b-bcce-b302099a8058").unwrap();
+        let job = AttemptId { task: TaskId::new("work").unwrap(), attempt: 1 };
+        let waits = |disk_wait: u64| UnheardAgents {
+            agents: BTreeMap::from([(job.clone(), asking())]),
+            disk_wait: Duration::from_secs(disk_wait),
+        };
+        let look = |seconds: u64, sessions: &[(&SessionId, u64)]| {
+            let unheard = sessions.iter().map(|(id, disk_wait)| ((*id).clone(), waits(*disk_wait)));
+            let change = audit.look(Duration::from_secs(seconds), &unheard.collect());
+            (change.found.into_iter().map(|(id, _)| id).collect::<Vec<_>>(), change.ended.len())
+        };
+        assert_eq!(look(100, &[(&slow, 60)]), (vec![], 0), "what it waited for before is over");
+        assert_eq!(look(106, &[(&slow, 65)]), (vec![], 0), "the disk took five of six seconds");
+        assert_eq!(look(108, &[(&slow, 65), (&other, 0)]), (vec![], 0));
+        assert_eq!(look(110, &[(&slow, 65), (&other, 0)]), (vec![slow.clone()], 0), "no reason");
+        assert_eq!(look(113, &[(&slow, 68), (&other, 0)]), (vec![other.clone()], 0));
+        assert_eq!(look(120, &[]), (vec![], 2), "each is counted once");
+        assert_eq!(audit.found.load(Ordering::Relaxed), 2);
     }
 
     /// A session is told that its agent works while it asks, as a handler with a defect would.

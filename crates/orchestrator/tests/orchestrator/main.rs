@@ -53,3 +53,4 @@ mod tree_states;
 mod tree_traps;
 mod trees;
 mod triggers;
+mod turns;

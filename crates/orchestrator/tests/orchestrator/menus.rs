@@ -175,6 +175,31 @@ async fn a_program_that_only_waits_for_enter_is_answered_with_it() {
     }
 }
 
+/// On a terminal that is too small to show everything, Enter is all that can be pressed.
+///
+/// Spec: C1.9.1
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_only_waits_for_enter_is_answered_with_it_on_the_smallest_terminal() {
+    let base = Base::new();
+    let waits = "printf 'All is set.\n\nPress Enter to continue '; read -r line; \
+        printf '<%s>' \"$line\" > got.txt";
+    adapter(&base, waits, &json!({"interaction_idle": {"pattern": "^never$"}}), &["pressEnter"]);
+    let orchestrator = open(&base).await;
+    let small = json!({"id": "ask", "adapter": "asker", "autoApprove": true, "size": "20x5"});
+    let stages = json!({"id": "asks", "stages": [{"id": "s", "tasks": [small]}]});
+    let id = orchestrator.execute_workflow(base.definition(&stages.to_string())).await.unwrap();
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let asked = intervention(&mut events).await;
+    assert_eq!(asked.rule.as_deref(), Some("generic:press-key"));
+    assert!(asked.truncated && asked.entries.is_empty(), "the terminal is too small to tell");
+    assert_eq!(asked.help.as_deref(), Some("An empty answer presses Enter."));
+    let taken = orchestrator.answer_and_see(&asked.id, answer(""), asked.digest.clone()).await;
+    assert!(taken.unwrap());
+    let view = end(&orchestrator, &id).await;
+    assert_eq!(read(&base.path().join("got.txt")), "<>");
+    nothing_left(&id, &view);
+}
+
 /// Shows two buttons, of which one is lit.
 const BUTTONS: &str = r#"stty -echo -icanon -icrnl min 1; items=(Yes No); n=0
     draw() { printf '\033[2J\033[HTrust this folder?\r\n\r\n'; for i in 0 1; do

@@ -5,6 +5,7 @@ use std::time::Duration;
 use coven_adapters::hook::HookEvent;
 use coven_model::{
     AgentState, AgentVerdict, AwaitingKind, ContentDigest, StateMark, TerminalSize, Timestamp,
+    is_generic_rule,
 };
 use coven_runtime::hold::{HolderFolder, SNAP_EVERY, ScreenSnap};
 use coven_terminal::keys::{KeyModes, paste};
@@ -35,6 +36,10 @@ const BUTTONS_RULE: &str = "generic:buttons";
 /// What is told about buttons that offer no entries.
 const UNSEEN_BUTTON: &str = "It does not show which of its buttons Enter would press, so none can be \
     chosen from here: attach to it, or answer with the text that you would type there.";
+
+/// What is told about a question that only Enter answers, on a terminal that may not show all of it.
+/// Its entry cannot be chosen, because nobody has seen what else there may be.
+const ENTER_ALONE: &str = "An empty answer presses Enter.";
 
 /// The byte of Ctrl+C, which waits for nothing.
 const CTRL_C: u8 = 3;
@@ -418,6 +423,10 @@ impl RunnerActor {
         }
         if rule == BUTTONS_RULE && action.entries.is_empty() {
             help.get_or_insert_with(|| UNSEEN_BUTTON.to_owned());
+        }
+        if action.truncated && is_generic_rule(&rule) && action.entries.len() == 1 {
+            action.entries.clear();
+            help.get_or_insert_with(|| ENTER_ALONE.to_owned());
         }
         // A command with a secret in it is kept nowhere, and without it it is another command: no
         // rule is held against either.

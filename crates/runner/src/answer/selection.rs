@@ -214,11 +214,16 @@ impl FirstSight {
     /// Whether every entry that was there before still says the same, as far as it is on the screen:
     /// a long menu scrolls.
     fn has_entries_of(&self, menu: &ScreenMenu) -> bool {
-        let is_same = |(id, label): &(String, String)| {
-            let shown = menu.position(id).map(|position| &menu.entries[position].label);
-            shown.is_none_or(|shown| shown == label || has_same_words(label, shown))
+        let is_same = |(index, (id, label)): (usize, &(String, String))| {
+            let Some(position) = menu.position(id) else { return true };
+            let shown = &menu.entries[position].label;
+            let is_described = |long, short, is_selected| is_selected && is_short(long, short);
+            shown == label
+                || has_same_words(label, shown)
+                || is_described(shown, label, menu.selected == position)
+                || is_described(label, shown, self.selected == index)
         };
-        self.labels.iter().all(is_same)
+        self.labels.iter().enumerate().all(is_same)
     }
 
     /// Whether this is the same menu from its title to its last entry.
@@ -226,6 +231,13 @@ impl FirstSight {
         let has_all = self.entries == menu.entries.len();
         has_all && self.question == menu.question && self.has_entries_of(menu)
     }
+}
+
+/// Whether one label is the other without the hint in brackets that some programs show behind the
+/// entry that is selected, and only there.
+fn is_short(long: &str, short: &str) -> bool {
+    let hint = long.strip_prefix(short).map(str::trim_start);
+    !short.is_empty() && hint.is_some_and(|hint| hint.starts_with('(') && hint.ends_with(')'))
 }
 
 fn has_same_words(before: &str, now: &str) -> bool {
@@ -305,6 +317,29 @@ mod tests {
         let typed = SelectionStep::Selected(Vec::new(), Some("mine".to_owned()));
         assert_eq!(way.feed(Some(&selected), s(1)), typed);
         assert!(!has_same_words("delete", "delete all") && !has_same_words("→", "←"));
+    }
+
+    /// Clack describes the entry that is selected, and no other.
+    #[test]
+    fn an_entry_with_a_hint_only_while_it_is_selected_is_the_same() {
+        let enter = || SelectionStep::Selected(vec!["Enter".parse().unwrap()], None);
+        let shown = |selected: usize| match selected {
+            0 => menu(&["Rust (fast)", "Go", "C"], 0),
+            1 => menu(&["Rust", "Go (small)", "C"], 1),
+            _ => menu(&["Rust", "Go", "C"], 2),
+        };
+        let mut way = EntrySelection::new("3".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&shown(0)), s(0)), press("Down"));
+        assert_eq!(way.feed(Some(&shown(1)), s(1)), press("Down"));
+        assert_eq!(way.feed(Some(&shown(2)), s(2)), enter());
+        let mut way = EntrySelection::new("2".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&shown(2)), s(0)), press("Up"));
+        assert_eq!(way.feed(Some(&shown(1)), s(1)), enter());
+        // What an entry that is not selected says in brackets is a part of it.
+        let mut way = EntrySelection::new("3".to_owned(), None, Vec::new());
+        assert_eq!(way.feed(Some(&shown(0)), s(0)), press("Down"));
+        let other = menu(&["Rust", "Go", "C (all files)"], 1);
+        assert_eq!(way.feed(Some(&other), s(1)), SelectionStep::Wait(s(1) + KEY_TIMEOUT));
     }
 
     #[test]

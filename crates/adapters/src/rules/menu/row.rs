@@ -14,10 +14,11 @@ const LIT_MARKS: [&str; 2] = ["*", "=>"];
 
 /// What programs put before the entry that is chosen. Where nothing else marks an entry, Enter takes
 /// that one.
-const CHOSEN_MARKS: [&str; 10] = ["●", "◉", "⦿", "(•)", "(●)", "(◉)", "(*)", "(x)", "(X)", "(o)"];
+pub(super) const CHOSEN_MARKS: [&str; 10] =
+    ["●", "◉", "⦿", "(•)", "(●)", "(◉)", "(*)", "(x)", "(X)", "(o)"];
 
 /// What programs put before the others.
-const OPEN_MARKS: [&str; 4] = ["○", "◯", "◌", "( )"];
+pub(super) const OPEN_MARKS: [&str; 4] = ["○", "◯", "◌", "( )"];
 
 /// The same as boxes, which also stand before the tasks of a plan.
 const CHOSEN_BOXES: [&str; 8] = ["[x]", "[X]", "[*]", "[•]", "[✓]", "☑", "☒", "◼"];

@@ -21,7 +21,7 @@ use crate::engine::executor::WorkflowExecutor;
 use crate::event::FeedEvent;
 use crate::snapshot::{LiveJobs, SessionSnapshot};
 use crate::state::blocking::blocking;
-use crate::state::{StorageProblems, WorkflowSession};
+use crate::state::{DiskWaits, StorageProblems, WorkflowSession};
 
 /// How long a session that is over, and that has subscribers, waits before it looks again whether
 /// it may leave the memory.
@@ -67,6 +67,7 @@ pub(super) struct SessionActor {
     snapshot: watch::Sender<Arc<SessionSnapshot>>,
     /// Why nothing can be written down at the moment.
     storage_problem: watch::Sender<StorageProblems>,
+    disk_waits: watch::Sender<DiskWaits>,
     /// Dropped last: when it closes, nothing holds the session any more.
     settled: watch::Sender<WorkflowStatus>,
 }
@@ -79,6 +80,7 @@ pub(super) struct ActorChannels {
     pub(super) snapshot: watch::Sender<Arc<SessionSnapshot>>,
     pub(super) settled: watch::Sender<WorkflowStatus>,
     pub(super) storage_problem: watch::Sender<StorageProblems>,
+    pub(super) disk_waits: watch::Sender<DiskWaits>,
 }
 
 impl SessionActor {
@@ -89,8 +91,15 @@ impl SessionActor {
         live: LiveJobs,
         channels: ActorChannels,
     ) -> Self {
-        let ActorChannels { mailbox, reports, events, snapshot, settled, storage_problem } =
-            channels;
+        let ActorChannels {
+            mailbox,
+            reports,
+            events,
+            snapshot,
+            settled,
+            storage_problem,
+            disk_waits,
+        } = channels;
         Self {
             session,
             context,
@@ -113,6 +122,7 @@ impl SessionActor {
             leaves: Instant::now(),
             snapshot,
             storage_problem,
+            disk_waits,
             settled,
         }
     }

@@ -77,6 +77,17 @@ impl SessionActor {
 
     /// Records facts, as often as it takes. Nothing if the session is closed before.
     async fn record(&mut self, facts: &Arc<Vec<SessionEvent>>, now: Timestamp) -> Option<Recorded> {
+        self.disk_waits.send_modify(|waits| waits.begin(Instant::now()));
+        let recorded = self.record_until_done(facts, now).await;
+        self.disk_waits.send_modify(|waits| waits.end(Instant::now()));
+        recorded
+    }
+
+    async fn record_until_done(
+        &mut self,
+        facts: &Arc<Vec<SessionEvent>>,
+        now: Timestamp,
+    ) -> Option<Recorded> {
         let mut told = false;
         let writer = self.context.writer.clone();
         loop {
@@ -288,7 +299,9 @@ impl SessionActor {
             }
             files.lock().write_view(&state, &viewer)
         };
+        self.disk_waits.send_modify(|waits| waits.begin(Instant::now()));
         let written = blocking(work).await;
+        self.disk_waits.send_modify(|waits| waits.end(Instant::now()));
         self.session.set_view_behind(!written.is_done);
         if written.restored {
             self.folder_restored().await;
