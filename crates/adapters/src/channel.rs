@@ -24,6 +24,7 @@ mod answer;
 mod claude;
 mod codex;
 mod event;
+mod exact_id;
 mod extras;
 mod fold;
 mod json_rpc;
@@ -40,7 +41,7 @@ use serde::{Deserialize, Serialize};
 
 pub use event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
-    TurnOutcome, UsageLimit,
+    TurnOutcome, UntakenPrompt, UsageLimit,
 };
 pub use kind::{ChannelKind, UnknownChannel};
 pub use order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
@@ -233,7 +234,10 @@ impl Protocol {
         if bytes.is_empty() {
             return;
         }
-        let value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
+        let mut value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
+        if let Some(value) = &mut value {
+            exact_id::keep_exact(value, bytes);
+        }
         let message = JsonNode::read(value.as_ref());
         let known = message.exists()
             && match (self, direction) {

@@ -46,6 +46,9 @@ const MAX_EXTRA_BYTES: usize = 4096;
 /// How much is kept of what is asked beside a command.
 const MAX_EXTRAS: usize = 64;
 
+/// How much of a command stands in the title of a question. Lists have room for less.
+const MAX_TITLE_CHARS: usize = 500;
+
 /// What is asked beside what is shown.
 const NOT_SHOWN: &str = "more than is shown";
 
@@ -225,12 +228,21 @@ pub(crate) fn asked(
         dialog: None,
         help: help(question),
         repeated: false,
-        title: None,
+        title: title(question, redactor),
         // A secret is looked for in what was asked, and then nothing of it may be hidden.
         excerpt: lines.iter().map(|line| visible(&redactor.clean(line))).collect(),
         action,
         digest: question.digest(),
     }
+}
+
+/// The line by which people know what a helper of the agent asks.
+fn title(question: &ChannelQuestion, redactor: &Redactor) -> Option<String> {
+    let by = question.by.as_ref()?;
+    let asked = question.command.as_ref().unwrap_or(&question.text);
+    // A secret that is cut is not found any more.
+    let title = redactor.clean(&format!("{by}: {asked}"));
+    Some(visible(&title.chars().take(MAX_TITLE_CHARS).collect::<String>()))
 }
 
 /// A request may have megabytes beside its command.
@@ -264,7 +276,7 @@ fn with(extras: &[String]) -> impl Iterator<Item = String> {
 fn lines(question: &ChannelQuestion, extras: &[String]) -> (Vec<String>, bool) {
     let mut is_whole = true;
     let about = format!("{}: {}", question.tool, question.text);
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = question.by.iter().map(|by| format!("{by} asks")).collect();
     if let Some(command) = &question.command {
         lines.push(about);
         lines.extend(with(extras));
@@ -422,6 +434,7 @@ mod tests {
             command: command.map(str::to_owned),
             text: "Build it".to_owned(),
             call: None,
+            by: None,
             options: Vec::new(),
             questions: Vec::new(),
             doubts: Vec::new(),
@@ -456,6 +469,22 @@ mod tests {
         let edit = asks(json!({"path": "a\u{9d}b", "text": "x\u{1b}]0;evil\nrm -rf /\u{7}"}), None);
         let shown = asked(&edit, None, &Redactor::default()).excerpt.join("\n");
         assert!(shown.contains("evil\\nrm -rf /") && !shown.contains('\u{9d}'), "{shown}");
+    }
+
+    #[test]
+    fn what_a_helper_of_the_agent_asks_says_which_one_it_is() {
+        let question = ChannelQuestion {
+            by: Some("subagent reviewer (Look\u{202e} at it)".to_owned()),
+            ..asks(json!({"command": "make"}), Some("make"))
+        };
+        let by = "subagent reviewer (Look\u{fffd} at it)";
+        let shown = asked(&question, None, &Redactor::default());
+        assert_eq!(shown.excerpt, [format!("{by} asks").as_str(), "Bash: Build it", "  $ make"]);
+        assert_eq!(shown.title, Some(format!("{by}: make")));
+        assert_eq!(shown.action.command.as_deref(), Some("make"), "rules are held against it");
+        assert_eq!(shown.action.extras, [""; 0]);
+        let own = asked(&ChannelQuestion { by: None, ..question }, None, &Redactor::default());
+        assert_eq!((own.excerpt.len(), own.title), (2, None));
     }
 
     #[test]

@@ -5,10 +5,13 @@ mod answers;
 mod bad_input;
 mod contradictions;
 mod damaged;
+mod exact_ids;
 mod exchange;
 mod hidden_text;
 mod spoken;
+mod subagents;
 mod transcripts;
+mod untaken;
 
 use std::path::PathBuf;
 
