@@ -383,7 +383,12 @@ fn is_act(event: &ChannelEvent) -> bool {
     match event {
         ChannelEvent::Working | ChannelEvent::Asks(_) => true,
         ChannelEvent::Item { item } => {
-            matches!(item, TranscriptItem::ToolCall { .. } | TranscriptItem::Diff { .. })
+            matches!(
+                item,
+                TranscriptItem::ToolCall { .. }
+                    | TranscriptItem::Diff { .. }
+                    | TranscriptItem::Subagent { .. }
+            )
         }
         _ => false,
     }
