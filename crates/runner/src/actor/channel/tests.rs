@@ -63,7 +63,7 @@ fn in_its_second_turn() -> (ChannelReader, Value) {
 
 #[test]
 fn a_later_message_that_is_not_taken_is_for_a_person_and_the_work_before_it_stays() {
-    let (mut reader, prompt) = in_its_second_turn();
+    let (reader, prompt) = in_its_second_turn();
     assert_eq!(reader.answer(), None);
     // The process that wrote it ends before it is answered.
     let progress = serde_json::to_string(&reader.progress()).unwrap();
