@@ -320,6 +320,7 @@ export interface TranscriptEntry {
   at: number;
   text: string;
   omitted?: number;
+  by?: string | null;
   kind: string;
   continues?: boolean;
   call?: string | null;

@@ -28,7 +28,7 @@ export function extended(entries: TranscriptEntry[], more: TranscriptEntry[]): T
   for (const entry of more) {
     const last = all.at(-1);
     if (last && entry.id <= last.id) continue;
-    if (last && entry.continues && entry.kind === last.kind) {
+    if (last && entry.continues && entry.kind === last.kind && entry.by === last.by) {
       all[all.length - 1] = { ...last, id: entry.id, text: last.text + entry.text, omitted: (last.omitted ?? 0) + (entry.omitted ?? 0) };
     } else {
       all.push(entry);

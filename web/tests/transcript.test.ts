@@ -32,6 +32,12 @@ test("a call of a tool is one card with its question, its changes and its result
   assert.deepEqual([usage?.outputTokens, plan.length], [3, 1]);
 });
 
+test("what a helper of the agent says is no part of what the agent says", () => {
+  const by = "subagent reviewer";
+  const all = extended([], [entry(1, "text", "I lo"), entry(2, "text", "Reading.", { by }), entry(3, "text", "ok.", { continues: true }), entry(4, "text", " On.", { continues: true, by })]);
+  assert.deepEqual(all.map((one) => [one.text, one.by]), [["I lo", undefined], ["Reading.", by], ["ok.", undefined], [" On.", by]]);
+});
+
 test("markdown is read as people write it", () => {
   const blocks = blocksOf("# Head\n\nSome **bold** and `code`\n\n- one\n- two\n  more\n\n1. first\n\n```rust\nfn a() {}\n```\n> said\n");
   assert.deepEqual(blocks.map((block) => block.is), ["heading", "paragraph", "list", "list", "code", "quote"]);

@@ -24,6 +24,7 @@ mod answer;
 mod claude;
 mod codex;
 mod event;
+mod exact_id;
 mod extras;
 mod fold;
 mod json_rpc;
@@ -41,7 +42,7 @@ use serde::{Deserialize, Serialize};
 
 pub use event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
-    TurnOutcome, UsageLimit,
+    TurnOutcome, UntakenPrompt, UsageLimit,
 };
 pub use kind::{ChannelKind, UnknownChannel};
 pub use order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal, QuestionAnswer};
@@ -244,7 +245,7 @@ impl Protocol {
         if bytes.is_empty() {
             return;
         }
-        let value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
+        let mut value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
         let kind = self.kind();
         let is_unread = value.is_none() && direction == ChannelDirection::Out;
         if is_unread
@@ -259,6 +260,9 @@ impl Protocol {
                 unread::answer(kind, rest, 0, out);
             }
             return;
+        }
+        if let Some(value) = &mut value {
+            exact_id::keep_exact(value, bytes);
         }
         let message = JsonNode::read(value.as_ref());
         let known = message.exists()

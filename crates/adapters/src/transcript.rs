@@ -28,6 +28,7 @@ mod opencode;
 mod reader;
 pub(crate) mod recent;
 pub(crate) mod run;
+pub(crate) mod subagents;
 mod text;
 
 use coven_model::{ModelRetry, ProcessEnding, TokenUsage};

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::channel::{
     ChannelCodec, ChannelDirection, ChannelEvent, ChannelQuestion, ResolvedBy, TurnEnding,
-    TurnOutcome,
+    TurnOutcome, UntakenPrompt,
 };
 use crate::transcript::announced::purpose;
 use crate::transcript::{TextExcerpt, TranscriptDecoder, TranscriptFormat, TranscriptItem};
@@ -27,6 +27,8 @@ pub struct ViewedPart {
     pub text: String,
     /// How many bytes of the text were left out.
     pub omitted: u64,
+    /// The helper that said, did or asked it; nothing for the agent itself.
+    pub by: Option<String>,
     /// Its kind, with what belongs to it.
     pub part: TranscriptPart,
 }
@@ -80,7 +82,7 @@ impl TranscriptView {
     /// Reads the next bytes of standard output.
     pub fn printed(&mut self, bytes: &[u8], emit: &mut impl FnMut(ViewedPart)) {
         let Self { source, usage, said } = self;
-        let mut out = PartSink { usage, said, emit };
+        let mut out = PartSink { usage, said, by: None, emit };
         match source {
             ViewSource::Headless(decoder) => {
                 decoder.feed_stdout(bytes, &mut |item| out.item(item));
@@ -95,7 +97,7 @@ impl TranscriptView {
     /// Reads the next bytes of standard error.
     pub fn complained(&mut self, bytes: &[u8], emit: &mut impl FnMut(ViewedPart)) {
         let Self { source, usage, said } = self;
-        let mut out = PartSink { usage, said, emit };
+        let mut out = PartSink { usage, said, by: None, emit };
         match source {
             ViewSource::Headless(decoder) | ViewSource::Channel { stderr: decoder, .. } => {
                 decoder.feed_stderr(bytes, &mut |item| out.item(item));
@@ -107,7 +109,7 @@ impl TranscriptView {
     /// Reads the next bytes that were written to the agent.
     pub fn written(&mut self, bytes: &[u8], emit: &mut impl FnMut(ViewedPart)) {
         let Self { source, usage, said } = self;
-        let mut out = PartSink { usage, said, emit };
+        let mut out = PartSink { usage, said, by: None, emit };
         if let ViewSource::Channel { codec, .. } = source {
             codec.feed(ChannelDirection::In, bytes, &mut |event| out.event(event));
         }
@@ -116,7 +118,7 @@ impl TranscriptView {
     /// Reads what stands after the last line feeds. Nothing follows.
     pub fn finish(&mut self, emit: &mut impl FnMut(ViewedPart)) {
         let Self { source, usage, said } = self;
-        let mut out = PartSink { usage, said, emit };
+        let mut out = PartSink { usage, said, by: None, emit };
         // How the process ended decides whether it succeeded, which is not told here.
         let ending = ProcessEnding::Exited { code: 0 };
         match std::mem::replace(source, ViewSource::Ended) {
@@ -135,6 +137,8 @@ impl TranscriptView {
 struct PartSink<'a, F> {
     usage: &'a mut TokenUsage,
     said: &'a mut String,
+    /// Whose part comes next, if it is a helper's.
+    by: Option<String>,
     emit: &'a mut F,
 }
 
@@ -145,7 +149,7 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
             self.said.clear();
         }
         let text = if is_data(&part) { visible(text) } else { strip(text.as_bytes()).into_owned() };
-        (self.emit)(ViewedPart { text, omitted, part });
+        (self.emit)(ViewedPart { text, omitted, by: self.by.clone(), part });
     }
 
     fn excerpt(&mut self, part: TranscriptPart, excerpt: &TextExcerpt) {
@@ -166,7 +170,11 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
             }
             ChannelEvent::Item { item } => self.item(item),
             ChannelEvent::Idle(outcome) => self.turn(outcome),
-            ChannelEvent::Asks(question) => self.question(&question),
+            ChannelEvent::Asks(question) => {
+                self.by = question.by.as_deref().map(visible);
+                self.question(&question);
+                self.by = None;
+            }
             ChannelEvent::Resolved { request, by, answer } => {
                 let answered = by == ResolvedBy::Answer;
                 let text = if answered { "answered" } else { "no longer asked" };
@@ -177,7 +185,8 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
             ChannelEvent::Limit(limit) => {
                 self.put(TranscriptPart::Limit { until: limit.until }, &limit.text, 0);
             }
-            ChannelEvent::Failed { message, error } => {
+            ChannelEvent::Failed { message, error }
+            | ChannelEvent::NotTaken(UntakenPrompt { message, error, .. }) => {
                 let text = format!("{message}: {error}");
                 self.put(TranscriptPart::Error { tool: None }, &text, 0);
             }
@@ -275,6 +284,14 @@ impl<F: FnMut(ViewedPart)> PartSink<'_, F> {
                 let total = if cumulative { usage } else { self.usage.plus(usage) };
                 *self.usage = total;
                 self.put(TranscriptPart::Usage { usage: total }, &total.to_string(), 0);
+            }
+            TranscriptItem::Subagent { by, item } => {
+                // It does not come between what the agent says and its answer.
+                let said = std::mem::take(self.said);
+                self.by = Some(visible(&by));
+                self.item(*item);
+                self.by = None;
+                *self.said = said;
             }
             TranscriptItem::Result { ok, text, .. } => self.answer(ok, &text.unwrap_or_default()),
             TranscriptItem::Unknown { line } => self.excerpt(TranscriptPart::Unknown, &line),

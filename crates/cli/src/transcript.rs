@@ -82,7 +82,14 @@ impl TranscriptText {
             Part::System | Part::Unknown => paint.dim(&format!("[system] {line}\n")),
             Part::Final { ok, repeated } => self.answer(*ok, *repeated, &text),
         };
-        self.closed(shown)
+        let by = self.by(entry);
+        self.closed(if shown.is_empty() { shown } else { by + &shown })
+    }
+
+    /// Which helper of the agent it is, before what that did or said.
+    fn by(&self, entry: &TranscriptEntry) -> String {
+        let Some(by) = &entry.by else { return String::new() };
+        self.paint.dim(&format!("[{}] ", output::one_line(by)))
     }
 
     /// Ends the line that may have been open.
@@ -104,7 +111,8 @@ impl TranscriptText {
         } else {
             text
         };
-        let before = if continues { String::new() } else { self.closed(String::new()) };
+        let before =
+            if continues { String::new() } else { self.closed(String::new()) + &self.by(entry) };
         self.is_open = !entry.text.ends_with('\n');
         before + &text
     }
@@ -169,7 +177,7 @@ mod tests {
     use super::*;
 
     fn entry(text: &str, part: TranscriptPart) -> TranscriptEntry {
-        TranscriptEntry { id: 1, at: 0, text: text.to_owned(), omitted: 0, part }
+        TranscriptEntry { id: 1, at: 0, text: text.to_owned(), omitted: 0, by: None, part }
     }
 
     #[test]

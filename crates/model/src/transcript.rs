@@ -27,6 +27,10 @@ pub struct TranscriptEntry {
     /// as much as is read of one message; the output of the task has all of it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omitted: u64,
+    /// The helper that said, did or asked it, such as `subagent reviewer (Look at the diff)`.
+    /// Missing for the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Which kind of entry it is, and what belongs to that kind.
     #[serde(flatten)]
     pub part: TranscriptPart,
@@ -184,6 +188,7 @@ mod tests {
             at: 7,
             text: "ls".to_owned(),
             omitted: 0,
+            by: None,
             part: TranscriptPart::Tool { call, tool: "Bash".to_owned(), input: Value::Null },
         };
         let json = serde_json::to_string(&entry).unwrap();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use coven_model::event::SessionRule;
 use coven_model::{AskedAction, ContentDigest};
-use coven_notation::{FileSyntax, ProblemReport, SourceFile, SourceNode, parse};
+use coven_notation::{FileSyntax, ProblemReport, SourceFile, SourceNode, is_unprintable, parse};
 
 use crate::Policy;
 use crate::shell::{UnreadCommand, parts};
@@ -165,10 +165,21 @@ fn literal(text: &str) -> String {
 
 /// A text in YAML: plain quotes on one line, else the escapes of JSON.
 fn quoted(text: &str) -> String {
-    if text.contains('\n') {
-        return serde_json::Value::from(text).to_string();
+    if !text.contains(is_unprintable) {
+        return format!("'{}'", text.replace('\'', "''"));
     }
-    format!("'{}'", text.replace('\'', "''"))
+    let text = serde_json::Value::from(text).to_string();
+    text.chars().map(shown).collect()
+}
+
+/// A character between double quotes: what would not show is written by its number, because a
+/// person reads a rule before making it.
+fn shown(character: char) -> String {
+    match u32::from(character) {
+        _ if !is_unprintable(character) => character.to_string(),
+        number @ 0..=0xffff => format!("\\u{number:04x}"),
+        number => format!("\\U{number:08x}"),
+    }
 }
 
 #[cfg(test)]

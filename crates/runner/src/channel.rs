@@ -42,6 +42,9 @@ const MAX_EXTRA_BYTES: usize = 4096;
 /// How much is kept of what is asked beside a command.
 const MAX_EXTRAS: usize = 64;
 
+/// How much of a command stands in the title of a question. Lists have room for less.
+const MAX_TITLE_CHARS: usize = 500;
+
 /// The protocol of a process, and what it is told without anybody deciding.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -213,11 +216,20 @@ pub(crate) fn asked(
         dialog: None,
         help: help(question, omitted > 0),
         repeated: false,
-        title,
+        title: title.or_else(|| title_of_helper(question, redactor)),
         excerpt: lines,
         action,
         digest: question.digest(),
     }
+}
+
+/// The line by which people know what a helper of the agent asks.
+fn title_of_helper(question: &ChannelQuestion, redactor: &Redactor) -> Option<String> {
+    let by = question.by.as_ref()?;
+    let asked = question.command.as_ref().unwrap_or(&question.text);
+    // A secret that is cut is not found any more.
+    let title = redactor.clean(&format!("{by}: {asked}"));
+    Some(visible(&title.chars().take(MAX_TITLE_CHARS).collect::<String>()))
 }
 
 /// Why an answer is not given, whoever decided it: nothing is approved that is not shown whole.
@@ -260,7 +272,8 @@ fn tool(question: &ChannelQuestion) -> String {
 
 /// What a person reads: what is asked, the command or what else the tool is given, the questions.
 fn lines(question: &ChannelQuestion, extras: &[String], redactor: &Redactor) -> RequestLines {
-    let about = vec![format!("{}: {}", question.tool, question.text)];
+    let by = question.by.iter().map(|by| format!("{by} asks"));
+    let about = by.chain([format!("{}: {}", question.tool, question.text)]).collect();
     let extras = extras.iter().map(|extra| format!("  with {extra}")).collect();
     let is_below = question.command.is_some() || !question.questions.is_empty();
     let mut lines = RequestLines { about, extras, is_below, asked: Vec::new() };
@@ -271,7 +284,7 @@ fn lines(question: &ChannelQuestion, extras: &[String], redactor: &Redactor) -> 
         let input = serde_json::to_string_pretty(&question.input).unwrap_or_default();
         lines.asked.extend(input.lines().map(|line| format!("  {line}")));
     } else if is_told_by_questions(question) {
-        lines.about.clear();
+        lines.about.truncate(usize::from(question.by.is_some()));
     }
     for asked in &question.questions {
         lines.asked.push(asked.text.clone());
@@ -399,6 +412,7 @@ mod tests {
             command: command.map(str::to_owned),
             text: "Build it".to_owned(),
             call: None,
+            by: None,
             options: Vec::new(),
             questions: Vec::new(),
             doubts: Vec::new(),
@@ -433,6 +447,22 @@ mod tests {
         let edit = asks(json!({"path": "a\u{9d}b", "text": "x\u{1b}]0;evil\nrm -rf /\u{7}"}), None);
         let shown = asked(&edit, None, &Redactor::default()).excerpt.join("\n");
         assert!(shown.contains("evil\\nrm -rf /") && !shown.contains('\u{9d}'), "{shown}");
+    }
+
+    #[test]
+    fn what_a_helper_of_the_agent_asks_says_which_one_it_is() {
+        let question = ChannelQuestion {
+            by: Some("subagent reviewer (Look\u{202e} at it)".to_owned()),
+            ..asks(json!({"command": "make"}), Some("make"))
+        };
+        let by = "subagent reviewer (Look\u{fffd} at it)";
+        let shown = asked(&question, None, &Redactor::default());
+        assert_eq!(shown.excerpt, [format!("{by} asks").as_str(), "Bash: Build it", "  $ make"]);
+        assert_eq!(shown.title, Some(format!("{by}: make")));
+        assert_eq!(shown.action.command.as_deref(), Some("make"), "rules are held against it");
+        assert_eq!(shown.action.extras, [""; 0]);
+        let own = asked(&ChannelQuestion { by: None, ..question }, None, &Redactor::default());
+        assert_eq!((own.excerpt.len(), own.title), (2, None));
     }
 
     /// Nothing and no one approves what is not shown whole: there is no screen with the rest.

@@ -117,7 +117,7 @@ const NAMES: Record<string, string> = {
 
 function Entry({ entry, path }: { entry: TranscriptEntry; path: string }) {
   const name = entry.kind === "final" && !entry.ok ? "Failed" : NAMES[entry.kind] ?? entry.kind;
-  const head = <span class="entry-kind">{(entry.kind === "error" || entry.kind === "limit") && <Warn size={13} />}{name}{entry.tool ? ` · ${entry.tool}` : ""}</span>;
+  const head = <span class="entry-kind">{(entry.kind === "error" || entry.kind === "limit") && <Warn size={13} />}{name}{entry.tool ? ` · ${entry.tool}` : ""}<By entry={entry} /></span>;
   switch (entry.kind) {
     case "text":
     case "final":
@@ -149,7 +149,7 @@ function Call({ card, path }: { card: ToolCard; path: string }) {
   return (
     <Folded open={diffs.length > 0} head={(
       <>
-        <span class="entry-kind"><Tool size={13} />{tool.tool}</span>
+        <span class="entry-kind"><Tool size={13} />{tool.tool}<By entry={tool} /></span>
         <code class="entry-first">{tool.text.split("\n")[0]?.slice(0, 200)}</code>
         {standing && <span class={`chip ${failed ? "is-failed" : ""}`}>{standing}</span>}
       </>
@@ -162,6 +162,9 @@ function Call({ card, path }: { card: ToolCard; path: string }) {
     </Folded>
   );
 }
+
+/** The helper of the agent that said or did it. */
+const By = ({ entry }: { entry: TranscriptEntry }) => (entry.by ? <span class="chip">{entry.by}</span> : null);
 
 function Folded({ head, open = false, children }: { head: preact.ComponentChildren; open?: boolean; children: preact.ComponentChildren }) {
   return <details open={open}><summary><ChevronRight size={13} />{head}</summary>{children}</details>;

@@ -28,7 +28,7 @@ use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
 use super::extras::told;
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
-use super::json_rpc::{RpcDialect, RpcMessage};
+use super::json_rpc::{RpcDialect, RpcMessage, is_not_understood};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
 use super::question::{RequestId, short_id};
@@ -45,6 +45,10 @@ const RPC: RpcDialect = RpcDialect::Standard;
 
 const PROTOCOL_VERSION: u32 = 1;
 
+/// Updates that show that an agent is at work.
+const WORK: [&str; 5] =
+    ["agent_message_chunk", "agent_thought_chunk", "plan", "tool_call", "tool_call_update"];
+
 /// What copilot 1.0.102 answers at a limit, instead of an error.
 const LIMIT_WORDS: &str = "Error: 429 ";
 
@@ -53,6 +57,9 @@ pub(super) struct AcpChannel {
     session: Option<String>,
     /// The prompt whose turn runs.
     prompt: Option<RequestId>,
+    /// The agent has said or done something in the turn that runs.
+    #[serde(default)]
+    has_begun: bool,
     /// Which setting of the session is its mode, where the agent has settings.
     mode_setting: Option<String>,
     history: HistoryReplay,
@@ -82,6 +89,7 @@ impl AcpChannel {
         match RpcMessage::read(message) {
             RpcMessage::Request { id, method: permission::METHOD, params } => {
                 out.fold.replaying = false;
+                self.has_begun = true;
                 let call = params.get("toolCall");
                 let announced = self.announced(params);
                 self.calls.asked(call, bytes, out);
@@ -207,6 +215,11 @@ impl AcpChannel {
         out: &mut ChannelSink<'_>,
     ) {
         let text = error_text(error);
+        let is_prompt = sent == "session/prompt" && self.prompt.as_ref() == Some(id);
+        if is_prompt && !self.has_begun && is_not_understood(error) {
+            self.prompt = None;
+            return out.not_taken(sent, &text);
+        }
         if error.get("data").get("errorKind").str() == Some("rate_limit") {
             out.limit(UsageLimit { until: None, scope: None, text: text.clone() });
         }
@@ -214,7 +227,7 @@ impl AcpChannel {
         match sent {
             "initialize" | "session/new" | "session/load" => out.give_up(sent),
             "session/set_mode" | "session/set_config_option" => out.mode_answered(false, sent),
-            "session/prompt" if self.prompt.as_ref() == Some(id) => {
+            "session/prompt" if is_prompt => {
                 self.prompt = None;
                 self.calls.turn_ended(out);
                 out.idle(sent, TurnEnding::Failed { error: text });
@@ -225,7 +238,9 @@ impl AcpChannel {
 
     fn updated(&mut self, update: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) -> bool {
         let text = update.get("content").get("text").str();
-        match update.get("sessionUpdate").str() {
+        let told = update.get("sessionUpdate").str();
+        self.has_begun |= !out.fold.replaying && told.is_some_and(|told| WORK.contains(&told));
+        match told {
             Some("agent_message_chunk") => {
                 self.usage.piece(update, out);
                 let Some(text) = text else { return false };
@@ -295,6 +310,7 @@ impl AcpChannel {
                         out.prompted(&params.get("prompt").readable_text(), method);
                         self.session = short_id(params.get("sessionId"));
                         self.prompt = Some(id.clone());
+                        self.has_begun = false;
                         self.message = None;
                     }
                     _ => {}

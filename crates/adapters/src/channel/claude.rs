@@ -9,6 +9,7 @@
 //! | always | `updatedPermissions` is accepted, and the next identical command is asked about all the same: it is never sent |
 //! | a turn ends | `result`; `terminal_reason` begins with `aborted` after an interrupt, and `subtype` may be `success` beside `is_error: true` |
 //! | a limit | `rate_limit_event` with the time, then an `assistant` message with `error: rate_limit` and the words; with an API key only the latter |
+//! | a subagent | what it says and does has `parent_tool_use_id`; its request has `agent_id`, and the id of its call: not observed here, by the types of the Agent SDK |
 //!
 //! A question is over without an answer when a `tool_result` for its call arrives: that happens
 //! when standard input is closed, which Coven does not do while a question is open.
@@ -198,6 +199,7 @@ impl ClaudeChannel {
                 command,
                 text: visible_line(&text),
                 call: short_id(request.get("tool_use_id")),
+                by: self.asker(message),
                 options: vec![
                     option("allow", "Allow", OptionEffect::AllowOnce),
                     option("deny", "Deny", OptionEffect::RejectOnce),
@@ -210,6 +212,14 @@ impl ClaudeChannel {
             bytes,
         );
         true
+    }
+
+    /// The subagent that asks, if it is one.
+    fn asker(&self, message: JsonNode<'_>) -> Option<String> {
+        let request = message.get("request");
+        let call = request.get("tool_use_id").str();
+        let (parent, agent) = (message.get("parent_tool_use_id"), request.get("agent_id"));
+        self.reader.subagents().caller(parent.str(), call, agent.str())
     }
 
     /// What speaks against a request: it is for a person alone, it is about another call than was
@@ -291,10 +301,7 @@ pub(super) fn say(
 
 pub(super) fn refusal(refused: &RefusedRequest) -> Vec<u8> {
     let error = refused.words();
-    json_line(&json!({
-        "type": "control_response",
-        "response": {"subtype": "error", "request_id": refused.id.to_json(), "error": error},
-    }))
+    control_response(&refused.id, "error", ("error", &error.into()))
 }
 
 fn prompt(text: &str) -> Vec<u8> {
@@ -311,12 +318,14 @@ fn control(fold: &ChannelFold, request: &Value) -> Vec<u8> {
 }
 
 fn response(request: &RequestId, response: &Value) -> Vec<u8> {
-    json_line(&json!({
-        "type": "control_response",
-        "response": {
-            "subtype": "success", "request_id": request.to_json(), "response": response,
-        },
-    }))
+    control_response(request, "success", ("response", response))
+}
+
+/// An answer under the id as the request has it, which may be no value that could be kept as one.
+fn control_response(id: &RequestId, subtype: &str, (name, value): (&str, &Value)) -> Vec<u8> {
+    let response =
+        format!("{{\"request_id\":{},\"{name}\":{value},\"subtype\":\"{subtype}\"}}", id.json());
+    format!("{{\"response\":{response},\"type\":\"control_response\"}}\n").into_bytes()
 }
 
 fn answer(question: &ChannelQuestion, decision: &ChannelDecision) -> Result<Value, ChannelRefusal> {

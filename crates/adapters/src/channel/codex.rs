@@ -26,7 +26,7 @@ use super::ChannelPlan;
 use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
-use super::json_rpc::{RpcDialect, RpcMessage};
+use super::json_rpc::{RpcDialect, RpcMessage, is_not_understood};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::question::{RequestId, short_id};
 use crate::transcript::TranscriptItem;
@@ -123,6 +123,10 @@ impl CodexChannel {
                     return true;
                 }
                 let text = error_text(error);
+                if sent == "turn/start" && self.turn.is_none() && is_not_understood(error) {
+                    out.not_taken(&sent, &text);
+                    return true;
+                }
                 out.failed(&sent, &text);
                 match sent.as_str() {
                     "initialize" | "thread/start" | "thread/resume" => out.give_up(&sent),

@@ -55,6 +55,10 @@ pub enum ChannelEvent {
         /// What went wrong, in the agent's words.
         error: String,
     },
+    /// The agent does not know the message with which a prompt is said, and has begun nothing of it:
+    /// its version speaks the protocol otherwise. It waits for another prompt, unless this was its
+    /// first.
+    NotTaken(UntakenPrompt),
     /// Words that were said within a turn came too late for it. They can begin the next.
     Unheard { text: String },
     /// The agent changed the mode that decides what it asks about.
@@ -75,6 +79,20 @@ pub enum ChannelEvent {
         /// What a person is told of it.
         problem: String,
     },
+}
+
+/// A prompt that an agent did not understand as one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UntakenPrompt {
+    /// The method of our message.
+    pub message: String,
+    /// What is wrong with it, in the agent's words.
+    pub error: String,
+    /// What was said. One line.
+    pub text: String,
+    /// Whether it was the first prompt of this process, so that nothing has been done in it.
+    pub is_first: bool,
 }
 
 /// How a turn ended.

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::answer::WrittenAnswer;
 use super::event::{
     ChannelDirection, ChannelEvent, ChannelPhase, ChannelState, ResolvedBy, TurnEnding,
-    TurnOutcome, UsageLimit,
+    TurnOutcome, UntakenPrompt, UsageLimit,
 };
 use super::order::ChannelRefusal;
 use super::question::{ChannelQuestion, RequestId};
 use crate::transcript::TranscriptItem;
-use crate::transcript::entry::{LINE_EXCERPT, TEXT_LIMIT, TextExcerpt, one_line};
+use crate::transcript::entry::{LINE_EXCERPT, TEXT_LIMIT, TextExcerpt, one_line, visible_line};
 use crate::transcript::json::JsonNode;
 use crate::transcript::limits::LINE_LIMIT;
 use crate::transcript::run::{EntrySink, LastAnswer, RunProgress};
@@ -56,6 +56,9 @@ pub(super) struct ChannelFold {
     last_number: u64,
     /// The prompts that were written, by the beginning of their digests.
     prompts: Vec<String>,
+    /// The last of them. One line.
+    #[serde(default)]
+    prompt: String,
     pub(super) hello: StepProgress,
     pub(super) session: StepProgress,
     pub(super) mode: StepProgress,
@@ -120,6 +123,7 @@ impl Default for ChannelFold {
             sent: Vec::new(),
             last_number: 0,
             prompts: Vec::new(),
+            prompt: String::new(),
             hello: StepProgress::default(),
             session: StepProgress::default(),
             mode: StepProgress::default(),
@@ -355,6 +359,21 @@ impl<'a> ChannelSink<'a> {
         (self.emit)(ChannelEvent::Failed { message, error });
     }
 
+    /// The agent does not know the message that a prompt was said with, and has begun nothing. What
+    /// it did before is not lost: it is as it was before the prompt, unless that was the first.
+    pub(super) fn not_taken(&mut self, message: &str, error: &str) {
+        let is_first = self.fold.prompts.len() <= 1;
+        if is_first {
+            self.give_up(message);
+        } else {
+            self.resolve_where(|_| true);
+            self.set_phase(ChannelPhase::Idle, message, None);
+        }
+        let (message, error) = (one_line(message), one_line(error));
+        let text = self.fold.prompt.clone();
+        (self.emit)(ChannelEvent::NotTaken(UntakenPrompt { message, error, text, is_first }));
+    }
+
     /// What was said within the turn came after its end.
     pub(super) fn unheard(&mut self, text: String) {
         (self.emit)(ChannelEvent::Unheard { text });
@@ -417,6 +436,7 @@ impl<'a> ChannelSink<'a> {
     /// A prompt was written.
     pub(super) fn prompted(&mut self, text: &str, message: &str) {
         self.fold.prompts.push(prompt_key(text));
+        self.fold.prompt = visible_line(text);
         let item = TranscriptItem::Prompt { text: TextExcerpt::of(text, TEXT_LIMIT) };
         (self.emit)(ChannelEvent::Item { item });
         // Whatever of the handshake was not written is not written any more.

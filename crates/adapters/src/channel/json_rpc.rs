@@ -8,6 +8,29 @@ use crate::transcript::json::JsonNode;
 /// The code for a method that is not known.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
+/// The codes for a request that is not one of the protocol, or not as the protocol has it.
+const NOT_UNDERSTOOD: [i64; 2] = [-32600, -32602];
+
+/// How agents say that, which use those codes for other faults too. Codex has an error of its parser
+/// for a method that it does not know.
+const NOT_UNDERSTOOD_WORDS: [&str; 6] = [
+    "unknown variant",
+    "unknown method",
+    "method not found",
+    "missing field",
+    "unknown field",
+    "invalid params",
+];
+
+/// Whether an error says that the request is none that the agent knows, so that it did nothing.
+pub(super) fn is_not_understood(error: JsonNode<'_>) -> bool {
+    let code = error.get("code").to_value().and_then(|code| code.as_i64());
+    let words = error.get("message").str().unwrap_or_default().to_ascii_lowercase();
+    code == Some(METHOD_NOT_FOUND)
+        || (code.is_some_and(|code| NOT_UNDERSTOOD.contains(&code))
+            && NOT_UNDERSTOOD_WORDS.iter().any(|known| words.contains(known)))
+}
+
 /// One message.
 pub(super) enum RpcMessage<'a> {
     Request {
@@ -72,12 +95,21 @@ impl RpcDialect {
     }
 
     pub(super) fn result(self, id: &RequestId, result: &Value) -> Vec<u8> {
-        self.line(json!({"id": id.to_json(), "result": result}))
+        self.answer(id, "result", result)
     }
 
     pub(super) fn error(self, id: &RequestId, text: &str) -> Vec<u8> {
-        let error = json!({"code": METHOD_NOT_FOUND, "message": text});
-        self.line(json!({"id": id.to_json(), "error": error}))
+        self.answer(id, "error", &json!({"code": METHOD_NOT_FOUND, "message": text}))
+    }
+
+    /// An answer has the id of its request as that was written, which may be no value that could be
+    /// kept as one.
+    fn answer(self, id: &RequestId, name: &str, value: &Value) -> Vec<u8> {
+        let version = match self {
+            Self::Standard => r#","jsonrpc":"2.0""#,
+            Self::Bare => "",
+        };
+        format!("{{\"id\":{}{version},\"{name}\":{value}}}\n", id.json()).into_bytes()
     }
 
     fn line(self, mut message: Value) -> Vec<u8> {

@@ -29,7 +29,8 @@ pub(super) fn short_id(node: JsonNode<'_>) -> Option<String> {
 pub enum RequestId {
     Number(i64),
     Text(String),
-    /// The JSON of any other id, such as a fraction, which is only given back.
+    /// The JSON of any other id as the agent wrote it, such as a number that is too large, which is
+    /// only given back.
     Other {
         json: String,
     },
@@ -38,6 +39,9 @@ pub enum RequestId {
 impl RequestId {
     pub(super) fn read(node: JsonNode<'_>) -> Option<Self> {
         // The agent waits for an answer under exactly this id, if only for an error.
+        if let Some(json) = node.exact() {
+            return Some(Self::Other { json: json.to_owned() });
+        }
         if let Some(text) = node.str() {
             return Some(Self::Text(text.to_owned()));
         }
@@ -62,11 +66,12 @@ impl RequestId {
         }
     }
 
-    pub(super) fn to_json(&self) -> Value {
+    /// The id as it stands in a message.
+    pub(super) fn json(&self) -> String {
         match self {
-            Self::Number(number) => (*number).into(),
-            Self::Text(text) => text.clone().into(),
-            Self::Other { json } => serde_json::from_str(json).unwrap_or_default(),
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => Value::from(text.as_str()).to_string(),
+            Self::Other { json } => json.clone(),
         }
     }
 }
@@ -103,6 +108,9 @@ pub struct ChannelQuestion {
     /// Which call of a tool it is about, where told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
+    /// The helper of the agent that asks, in words; nothing for the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// The answers that the agent offers, in its order. Those that would make the agent stop
     /// asking are among them and are refused as answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -280,7 +288,7 @@ impl ChannelQuestion {
     /// the canonical JSON of its input, and its place among the questions.
     pub fn digest(&self) -> ContentDigest {
         let digest = || {
-            let request = self.request.to_json().to_string();
+            let request = self.request.json();
             let input = canonical_json(&self.input);
             let parts = [request.as_str(), &self.tool, &input];
             ContentDigest::of_question(self.channel.as_str(), parts, self.place + 1)
@@ -370,6 +378,7 @@ pub(super) mod tests {
             command: None,
             text: String::new(),
             call: None,
+            by: None,
             options: Vec::new(),
             questions: Vec::new(),
             doubts: Vec::new(),

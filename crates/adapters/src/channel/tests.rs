@@ -5,12 +5,15 @@ mod answers;
 mod bad_input;
 mod contradictions;
 mod damaged;
+mod exact_ids;
 mod exchange;
 mod hidden_text;
 mod options;
 mod spoken;
+mod subagents;
 mod transcripts;
 mod unread;
+mod untaken;
 
 use std::path::PathBuf;
 

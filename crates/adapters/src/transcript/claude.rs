@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::json::JsonNode;
 use super::recent::RecentKeys;
 use super::run::{EntrySink, RunStats};
+use super::subagents::Subagents;
 
 /// Whose lines they are, which matters where tokens are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,8 @@ pub(crate) struct ClaudeReader {
     turns: TokenUsage,
     /// The id of the last result, which may be repeated.
     last_result: Option<String>,
+    #[serde(default)]
+    subagents: Subagents,
 }
 
 impl ClaudeReader {
@@ -42,26 +45,33 @@ impl ClaudeReader {
             denied: RecentKeys::default(),
             turns: TokenUsage::default(),
             last_result: None,
+            subagents: Subagents::default(),
         }
+    }
+
+    pub(crate) const fn subagents(&self) -> &Subagents {
+        &self.subagents
     }
 
     /// Reads one event; false if it was not understood, or only in part.
     pub(crate) fn event(&mut self, event: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
-        out.aside = event.get("parent_tool_use_id").exists();
+        let parent = event.get("parent_tool_use_id");
+        out.aside = parent.exists();
+        out.by = parent.str().map(|parent| self.subagents.name(parent));
         let known = match event.get("type").str() {
             Some("system") => self.system(event, out),
-            Some("assistant") => self.assistant(event.get("message"), out),
+            Some("assistant") => self.assistant(event.get("message"), parent.str(), out),
             Some("user") => user(event.get("message"), out),
             // Pieces of messages that follow whole.
             Some("stream_event") => true,
             Some("result") => {
-                out.aside = false;
+                (out.aside, out.by) = (false, None);
                 self.result(event, out);
                 true
             }
             _ => false,
         };
-        out.aside = false;
+        (out.aside, out.by) = (false, None);
         known
     }
 
@@ -69,6 +79,10 @@ impl ClaudeReader {
         match event.get("subtype").str() {
             Some("init" | "session_start") => {
                 out.session(event.get("session_id").str(), event.get("model").str());
+                true
+            }
+            Some("task_started") => {
+                self.subagents.started(event);
                 true
             }
             Some("permission_denied") => {
@@ -92,7 +106,12 @@ impl ClaudeReader {
         }
     }
 
-    fn assistant(&mut self, message: JsonNode<'_>, out: &mut EntrySink<'_>) -> bool {
+    fn assistant(
+        &mut self,
+        message: JsonNode<'_>,
+        parent: Option<&str>,
+        out: &mut EntrySink<'_>,
+    ) -> bool {
         let content = message.get("content");
         let mut known = content.str().is_some() || content.items().next().is_some();
         if let Some(text) = content.str() {
@@ -102,6 +121,7 @@ impl ClaudeReader {
             match (part.get("type").str(), part.get("text").str(), part.get("name").str()) {
                 (Some("text"), Some(text), _) => out.say(text),
                 (Some("tool_use"), _, Some(name)) => {
+                    self.subagents.called(part, parent);
                     out.tool_call(part.get("id").str(), name, part.get("input"));
                 }
                 (Some("thinking"), ..) => out.add_thought(&part.get("thinking").readable_text()),

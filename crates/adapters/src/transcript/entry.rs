@@ -128,11 +128,33 @@ pub enum TranscriptItem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
+    /// A helper of the agent said or did something.
+    Subagent {
+        /// What it is called: `subagent reviewer (Look at the diff)`.
+        by: String,
+        item: Box<Self>,
+    },
     /// A line that was not understood, or only in part.
     Unknown {
         /// Its beginning, and how much more there was.
         line: TextExcerpt,
     },
+}
+
+impl TranscriptItem {
+    /// Whether the agent said or did it, or it came of that: otherwise it is about the run.
+    pub(crate) const fn is_said_or_done(&self) -> bool {
+        matches!(
+            self,
+            Self::Text { .. }
+                | Self::Thinking { .. }
+                | Self::ToolCall { .. }
+                | Self::ToolResult { .. }
+                | Self::Plan { .. }
+                | Self::Diff { .. }
+                | Self::Denial(_)
+        )
+    }
 }
 
 /// Something the agent wanted to do and was not allowed to.

@@ -24,6 +24,8 @@ pub(crate) enum JsonValue<'a> {
     Null,
     Bool(bool),
     Number(Number),
+    /// A value as it is written, which is only handed back.
+    Exact(String),
     Text(Cow<'a, str>),
     List(Vec<Self>),
     /// No two have one name.
@@ -35,11 +37,29 @@ impl JsonValue<'_> {
         matches!(self, Self::Object(_))
     }
 
+    pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let Self::Object(fields) = self else { return None };
+        fields.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// Whether it is certain that it would be written again as it was read, but for the escapes of
+    /// a text.
+    pub(crate) fn is_written_the_same(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Exact(_) => true,
+            Self::Number(number) => number.is_i64(),
+            // It may stand for a character that was broken.
+            Self::Text(text) => !text.contains(char::REPLACEMENT_CHARACTER),
+            Self::List(_) | Self::Object(_) => false,
+        }
+    }
+
     fn into_owned(self) -> JsonValue<'static> {
         match self {
             Self::Null => JsonValue::Null,
             Self::Bool(bool) => JsonValue::Bool(bool),
             Self::Number(number) => JsonValue::Number(number),
+            Self::Exact(json) => JsonValue::Exact(json),
             Self::Text(text) => JsonValue::Text(text.into_owned().into()),
             Self::List(items) => JsonValue::List(items.into_iter().map(Self::into_owned).collect()),
             Self::Object(fields) => {
@@ -57,6 +77,7 @@ impl JsonValue<'_> {
             Self::Null => Value::Null,
             Self::Bool(bool) => Value::Bool(*bool),
             Self::Number(number) => Value::Number(number.clone()),
+            Self::Exact(json) => serde_json::from_str(json).unwrap_or_default(),
             Self::Text(text) => Value::String(text.clone().into_owned()),
             Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
             Self::Object(fields) => {
@@ -253,6 +274,14 @@ impl<'a> JsonNode<'a> {
         match self {
             Self::Read(JsonValue::Text(text)) => Some(text),
             Self::Kept(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The JSON of a value that is kept as it is written.
+    pub(crate) fn exact(self) -> Option<&'a str> {
+        match self {
+            Self::Read(JsonValue::Exact(json)) => Some(json),
             _ => None,
         }
     }

@@ -94,11 +94,21 @@ pub(crate) struct EntrySink<'a> {
     /// What follows comes from a helper of the agent: it is told, but it is not the agent's
     /// answer.
     pub(crate) aside: bool,
+    /// What that helper is called, where it is known.
+    pub(crate) by: Option<String>,
 }
 
 impl<'a> EntrySink<'a> {
     pub(crate) fn new(run: &'a mut RunProgress, emit: &'a mut dyn FnMut(TranscriptItem)) -> Self {
-        Self { run, emit, aside: false }
+        Self { run, emit, aside: false, by: None }
+    }
+
+    fn put(&mut self, item: TranscriptItem) {
+        let by = self.by.as_ref().filter(|_| item.is_said_or_done());
+        (self.emit)(match by {
+            Some(by) => TranscriptItem::Subagent { by: by.clone(), item: Box::new(item) },
+            None => item,
+        });
     }
 
     /// The conversation has this id. One that could not be handed to a command line is no id.
@@ -116,7 +126,7 @@ impl<'a> EntrySink<'a> {
         }
         self.run.session = Some(id.to_owned());
         self.run.model.clone_from(&model);
-        (self.emit)(TranscriptItem::Session { id: id.to_owned(), model });
+        self.put(TranscriptItem::Session { id: id.to_owned(), model });
     }
 
     /// The agent said something whole.
@@ -127,7 +137,7 @@ impl<'a> EntrySink<'a> {
             self.reopen_turn();
             self.run.answer = LastAnswer { text: Some(text.clone()), continues: false };
         }
-        (self.emit)(TranscriptItem::Text { text, delta: false, begins: false });
+        self.put(TranscriptItem::Text { text, delta: false, begins: false });
     }
 
     /// The agent said a piece of something.
@@ -146,7 +156,7 @@ impl<'a> EntrySink<'a> {
             }
             _ => *answer = LastAnswer { text: Some(text.clone()), continues: true },
         }
-        (self.emit)(TranscriptItem::Text { text, delta: true, begins });
+        self.put(TranscriptItem::Text { text, delta: true, begins });
     }
 
     /// What comes next is a message of its own, and continues nothing.
@@ -157,19 +167,19 @@ impl<'a> EntrySink<'a> {
     pub(crate) fn add_thought(&mut self, text: &str) {
         self.run.retry = None;
         let text = TextExcerpt::of(text, TEXT_LIMIT);
-        (self.emit)(TranscriptItem::Thinking { text, delta: false });
+        self.put(TranscriptItem::Thinking { text, delta: false });
     }
 
     /// The agent thought a piece of something.
     pub(crate) fn add_thought_piece(&mut self, piece: &str) {
         self.run.retry = None;
         let text = TextExcerpt::of(piece, TEXT_LIMIT);
-        (self.emit)(TranscriptItem::Thinking { text, delta: true });
+        self.put(TranscriptItem::Thinking { text, delta: true });
     }
 
     /// Tells what is neither said nor done, and changes nothing of the run.
     pub(crate) fn note(&mut self, item: TranscriptItem) {
-        (self.emit)(item);
+        self.put(item);
     }
 
     /// The agent uses a tool. Says whether what it is given tells how it changes files.
@@ -180,8 +190,8 @@ impl<'a> EntrySink<'a> {
             self.run.answer.continues = false;
         }
         let (call, name) = (id.map(entry::name), entry::name(name));
-        (self.emit)(TranscriptItem::ToolCall { id: call, name, input: entry::input(input) });
-        announced::tell(id, input, self.emit)
+        self.put(TranscriptItem::ToolCall { id: call, name, input: entry::input(input) });
+        announced::tell(id, input, &mut |item| self.put(item))
     }
 
     pub(crate) fn tool_result(&mut self, id: Option<&str>, ok: bool, output: &str) {
@@ -189,7 +199,7 @@ impl<'a> EntrySink<'a> {
             self.run.answer.continues = false;
         }
         let output = TextExcerpt::of(output, TOOL_LIMIT);
-        (self.emit)(TranscriptItem::ToolResult { id: id.map(entry::name), ok, output });
+        self.put(TranscriptItem::ToolResult { id: id.map(entry::name), ok, output });
     }
 
     pub(crate) fn deny(&mut self, tool: &str, detail: &str) {
@@ -198,24 +208,24 @@ impl<'a> EntrySink<'a> {
         if self.run.denials.len() < DENIALS_LIMIT {
             self.run.denials.push(denial.clone());
         }
-        (self.emit)(TranscriptItem::Denial(denial));
+        self.put(TranscriptItem::Denial(denial));
     }
 
     pub(crate) fn retry(&mut self, retry: ModelRetry) {
         let reason = retry.reason.map(|reason| one_line(&reason)).filter(|line| !line.is_empty());
         let retry = ModelRetry { reason, ..retry };
         self.run.retry = Some(retry.clone());
-        (self.emit)(TranscriptItem::Retry(retry));
+        self.put(TranscriptItem::Retry(retry));
     }
 
     pub(crate) fn error(&mut self, message: &str, fatal: bool) {
         let message = one_line(message);
         self.run.error = Some(message.clone());
-        (self.emit)(TranscriptItem::Error { message, fatal });
+        self.put(TranscriptItem::Error { message, fatal });
     }
 
     pub(crate) fn warn(&mut self, message: &str) {
-        (self.emit)(TranscriptItem::Warning { message: one_line(message) });
+        self.put(TranscriptItem::Warning { message: one_line(message) });
     }
 
     /// A line on standard error, or one that is not of the format.
@@ -227,7 +237,7 @@ impl<'a> EntrySink<'a> {
     pub(crate) fn add_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = self.run.usage.plus(usage);
-            (self.emit)(TranscriptItem::Usage { usage, cumulative: false });
+            self.put(TranscriptItem::Usage { usage, cumulative: false });
         }
     }
 
@@ -235,7 +245,7 @@ impl<'a> EntrySink<'a> {
     pub(crate) fn set_total_usage(&mut self, usage: TokenUsage) {
         if !usage.is_unknown() {
             self.run.usage = usage;
-            (self.emit)(TranscriptItem::Usage { usage, cumulative: true });
+            self.put(TranscriptItem::Usage { usage, cumulative: true });
         }
     }
 
@@ -248,7 +258,7 @@ impl<'a> EntrySink<'a> {
             self.run.answer.text.clone_from(&text);
         }
         self.run.answer.continues = false;
-        (self.emit)(TranscriptItem::Result {
+        self.put(TranscriptItem::Result {
             ok: true,
             text,
             turns: took.turns,
@@ -263,7 +273,7 @@ impl<'a> EntrySink<'a> {
         self.run.end = TurnEnd::Failed(why.as_deref().map(one_line));
         self.run.answer.continues = false;
         let text = why.map(|why| TextExcerpt::of(&why, TEXT_LIMIT));
-        (self.emit)(TranscriptItem::Result {
+        self.put(TranscriptItem::Result {
             ok: false,
             text,
             turns: took.turns,
@@ -285,7 +295,7 @@ impl<'a> EntrySink<'a> {
     }
 
     pub(crate) fn unknown(&mut self, line: TextExcerpt) {
-        (self.emit)(TranscriptItem::Unknown { line });
+        self.put(TranscriptItem::Unknown { line });
     }
 }
 

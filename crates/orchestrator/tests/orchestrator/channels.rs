@@ -19,7 +19,7 @@ async fn open(base: &Base) -> Orchestrator {
 }
 
 /// The same with an adapter that is changed.
-async fn open_changed(base: &Base, change: impl FnOnce(&mut Value)) -> Orchestrator {
+pub(crate) async fn open_changed(base: &Base, change: impl FnOnce(&mut Value)) -> Orchestrator {
     let folder = base.path().join("config/adapters/talker");
     std::fs::create_dir_all(&folder).unwrap();
     let levels =
@@ -428,14 +428,14 @@ const REFUSES: &str = r#"case "$*" in *--acp*)
 const UNAWARE: &str = r#"case "$*" in *--acp*) echo "unknown option --acp" >&2; exit 2;; esac"#;
 
 /// How many attempts its task has had.
-fn attempts(orchestrator: &Orchestrator, id: &SessionId) -> u32 {
+pub(crate) fn attempts(orchestrator: &Orchestrator, id: &SessionId) -> u32 {
     let snapshot = orchestrator.controller(id).unwrap().snapshot();
     let run = snapshot.state().run().unwrap();
     run.task(&TaskId::new("work").unwrap()).unwrap().attempt
 }
 
 /// A refused agent is started once more without its protocol. Returns what is told about that.
-async fn started_the_older_way(begin: &str) -> String {
+pub(crate) async fn started_the_older_way(begin: &str) -> String {
     let base = Base::new();
     let orchestrator = open_script(&base, begin, |_| {}).await;
     let text = asking("approve echo never >> log.txt; say done");

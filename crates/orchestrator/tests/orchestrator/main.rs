@@ -11,6 +11,7 @@ mod access;
 mod answers;
 mod arbiter;
 mod caller;
+mod channel_versions;
 mod channels;
 mod clock;
 mod closed_output;

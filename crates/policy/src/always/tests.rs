@@ -52,6 +52,23 @@ fn the_rule_is_the_whole_command_and_no_pattern() {
     "#);
 }
 
+/// A person reads the rule before making it, and what is added to a policy says the same.
+#[test]
+fn a_rule_shows_what_would_not_show_by_its_number() {
+    let rule = SessionRule {
+        name: "always-1".to_owned(),
+        adapter: "demo".to_owned(),
+        command: "echo \u{202e}a\u{200b}b\u{7}c\u{9d}d\u{e0041}e".to_owned(),
+    };
+    let text = rule_text(&rule);
+    assert!(!text.lines().flat_map(str::chars).any(is_unprintable), "{text:?}");
+    for number in ["\\u202e", "\\u200b", "\\u0007", "\\u009d", "\\U000e0041"] {
+        assert!(text.contains(number), "{text}");
+    }
+    let policy = add_rule(None, &rule).unwrap();
+    assert!(policy.contains("\\u202e") && !policy.contains('\u{202e}'), "{policy}");
+}
+
 #[test]
 fn what_was_not_read_whole_makes_no_rule() {
     let whole = asked("cargo test");

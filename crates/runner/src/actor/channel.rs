@@ -1,6 +1,9 @@
 //! An agent that is spoken to in its own protocol: what it says is told, what it is owed is written.
 
+mod overdue;
 mod reader;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -26,13 +29,7 @@ use crate::event::{RunnerEvent, ShownState};
 use crate::mark;
 use crate::outcome::OutcomeCause;
 use crate::saved_channel::SavedChannel;
-use reader::{ChannelFailure, last_line};
-
-/// How long an agent may take to agree to a conversation before a person hears of it.
-const START_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// How long a process may live on that has closed its output.
-const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
+use overdue::Overdue;
 
 impl RunnerActor {
     /// Takes output of an agent with a protocol in.
@@ -88,8 +85,16 @@ impl RunnerActor {
                     self.told_item(TranscriptItem::Session { id, model });
                 }
                 ChannelEvent::Working => {
-                    channel.last = None;
+                    channel.began_turn();
                     self.report_channel();
+                }
+                ChannelEvent::NotTaken(prompt) => {
+                    let message = prompt.error.clone();
+                    let fatal = prompt.is_first;
+                    channel.did_not_take(prompt);
+                    self.report_channel();
+                    self.told_item(TranscriptItem::Error { message, fatal });
+                    self.tell_untaken();
                 }
                 ChannelEvent::Idle(outcome) => {
                     // What is to be said next goes on with the work.
@@ -140,6 +145,23 @@ impl RunnerActor {
         }
     }
 
+    /// Tells of a message that the agent did not take, if there is one.
+    fn tell_untaken(&self) -> bool {
+        let lines = self.untaken_lines();
+        let is_untaken = lines.is_some();
+        if let Some(lines) = lines {
+            self.tell(RunnerEvent::Unexplained(lines));
+        }
+        is_untaken
+    }
+
+    /// What a person reads of it.
+    fn untaken_lines(&self) -> Option<Vec<String>> {
+        let AgentReader::Channel(channel) = &self.reader else { return None };
+        let lines = channel.untaken()?;
+        Some(lines.iter().map(|line| visible(&self.redactor.clean(line))).collect())
+    }
+
     /// Begins a conversation, or goes on with one that was found.
     pub(super) fn begin_channel(&mut self) {
         if matches!(self.reader, AgentReader::Channel(_)) {
@@ -157,6 +179,9 @@ impl RunnerActor {
         let ended = channel.end_of_turn().filter(|_| is_idle);
         let missed = channel.missed;
         self.tell_request();
+        if self.tell_untaken() {
+            return;
+        }
         if let Some(ended) = ended {
             self.tell(ended);
         } else if missed > 0 {
@@ -207,6 +232,10 @@ impl RunnerActor {
                 self.say(&bytes);
                 continue;
             }
+            // What follows a message that was not taken waits with it for a person.
+            if channel.untaken.is_some() {
+                break;
+            }
             let Some((message, _)) = channel.waiting.front() else { break };
             let order = ChannelOrder::Prompt { text: message.text.clone() };
             let Ok(said) = channel.codec.say(&order) else { break };
@@ -250,6 +279,7 @@ impl RunnerActor {
         if channel.failure.is_some() {
             return reply.end(Err(DeliveryError::Ended));
         }
+        channel.untaken = None;
         channel.waiting.push_back((message, reply));
         self.speak();
     }
@@ -309,6 +339,9 @@ impl RunnerActor {
             let folder = channel.plan.cwd.as_deref();
             return Some(ShownState::Asks(Box::new(asked(question, folder, &self.redactor))));
         }
+        if let Some(lines) = self.untaken_lines() {
+            return Some(ShownState::Unexplained(lines));
+        }
         let is_idle = channel.codec.state().phase == ChannelPhase::Idle;
         let last = channel.last.as_ref().map(|last| &last.ending);
         Some(match last {
@@ -328,41 +361,23 @@ impl RunnerActor {
     pub(super) fn watch_channel(&mut self) {
         let now = self.now();
         let is_silent = self.reading == OutputReading::Ended || self.pane.output_is_closed();
+        let has_closed = is_silent && self.pane.is_alive();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
-        let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
-        if is_starting && !channel.is_late && now >= START_TIMEOUT {
-            channel.is_late = true;
-            let state = channel.codec.state();
-            let line = not_agreed(&state.message);
-            let complaint = last_line(&channel.complaint).map(|line| self.redactor.clean(line));
-            self.tell(RunnerEvent::Unexplained(
-                [Some(line), complaint].into_iter().flatten().collect(),
-            ));
-        } else if is_silent && self.pane.is_alive() {
-            let since = *channel.closed.get_or_insert(now);
-            if now >= since + CLOSED_TIMEOUT && channel.is_unheard() {
-                let reason = "the agent closed its output and did not end";
-                channel.failure = Some(ChannelFailure::new(reason));
-                self.end_failed();
+        match channel.overdue(now, has_closed) {
+            Some(Overdue::Start(lines)) => {
+                let lines = lines.iter().map(|line| self.redactor.clean(line)).collect();
+                self.tell(RunnerEvent::Unexplained(lines));
             }
+            Some(Overdue::End) => self.end_failed(),
+            None => {}
         }
     }
 
     pub(super) fn channel_deadline(&self) -> Option<Duration> {
         let AgentReader::Channel(channel) = &self.reader else { return None };
-        let is_starting = channel.codec.state().phase == ChannelPhase::Starting;
-        let start = (is_starting && !channel.is_late).then_some(START_TIMEOUT);
-        let closed = channel.closed.map(|since| since + CLOSED_TIMEOUT);
-        let closed = closed.filter(|_| channel.is_unheard());
         let can_save = self.folder.is_some() && self.input.is_written();
         let save =
             (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
-        [start, closed, save].into_iter().flatten().min()
+        [channel.overdue_at(), save].into_iter().flatten().min()
     }
-}
-
-/// Why a person hears of an agent that does not begin, with the message that it has not answered.
-fn not_agreed(message: &str) -> String {
-    let waits = "the agent has not agreed to a conversation";
-    if message.is_empty() { waits.to_owned() } else { format!("{waits} ({message})") }
 }

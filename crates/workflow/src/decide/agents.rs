@@ -7,6 +7,7 @@ use coven_model::{
     AskedAction, AttemptId, AwaitingKind, Intervention, InterventionChoice, InterventionId,
     InterventionKind, JobWork, TaskId, TaskStatus,
 };
+use coven_notation::printable;
 
 use super::DecisionDraft;
 use super::question::{above_entries, command_line, question_line, shortened};
@@ -145,6 +146,8 @@ impl DecisionDraft {
                 None => question_line(above_entries(&question.excerpt, &entries)),
             },
         };
+        // A person approves by it, where a list has no room for more. Rules read the command itself.
+        let asked = printable(&asked);
         let reason = match asked.as_str() {
             "" => format!("{} {reason}", job.task),
             asked => format!("{} {reason}: {asked}", job.task),

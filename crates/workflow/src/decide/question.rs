@@ -61,7 +61,8 @@ pub(crate) fn shortened(text: &str) -> String {
 
 /// A command of several lines as one.
 pub(crate) fn command_line(command: &str) -> String {
-    let lines: Vec<&str> = command.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines = command.split('\n').map(|line| line.trim_matches([' ', '\t']));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     shortened(&lines.join(" ⏎ "))
 }
 

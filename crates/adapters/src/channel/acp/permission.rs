@@ -62,6 +62,7 @@ pub(super) fn question(
         command,
         input,
         call: call.get("toolCallId").str().map(name),
+        by: None,
         options: params.get("options").items().filter_map(option).collect(),
         questions,
         doubts,

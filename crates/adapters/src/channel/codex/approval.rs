@@ -85,6 +85,7 @@ pub(super) fn question(
         command,
         input: input.into(),
         call: short_id(params.get("itemId")),
+        by: None,
         options: options(method, params),
         questions,
         doubts,

@@ -20,9 +20,13 @@ fn answered(kind: ChannelKind, line: &[u8]) -> (Vec<Value>, Vec<String>) {
     (refusals, events.into_iter().filter_map(problem).collect())
 }
 
+fn id_value(kind: ChannelKind, id: i64) -> Value {
+    serde_json::from_str(&request_id(kind, id).json()).unwrap()
+}
+
 /// A request with this in its input, whose id comes before or after it.
 fn request(kind: ChannelKind, id: i64, value: &str, id_first: bool) -> String {
-    let id = request_id(kind, id).to_json();
+    let id = id_value(kind, id);
     let (begin, end) = match kind {
         ChannelKind::ClaudeStdio => (
             format!(r#""type":"control_request","request_id":{id}"#),
@@ -65,7 +69,7 @@ fn a_request_that_cannot_be_read_gets_an_error_that_says_why() {
                 ChannelKind::ClaudeStdio => &refusal["response"]["request_id"],
                 _ => &refusal["id"],
             };
-            assert_eq!(*id, request_id(kind, 7).to_json());
+            assert_eq!(*id, id_value(kind, 7));
             assert_eq!(told, [""; 0]);
         }
     }

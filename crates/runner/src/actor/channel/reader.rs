@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use coven_adapters::channel::{
     ChannelCodec, ChannelDirection, ChannelEvent, ChannelKind, ChannelPhase, ChannelPlan,
-    ChannelQuestion, RequestId, TurnEnding, TurnOutcome,
+    ChannelQuestion, RequestId, TurnEnding, TurnOutcome, UntakenPrompt,
 };
 use coven_adapters::transcript::TranscriptItem;
 use coven_model::{
@@ -35,6 +35,10 @@ pub(crate) struct ChannelReader {
     pub(super) told: Option<(RequestId, ContentDigest)>,
     /// How its last turn ended.
     pub(super) last: Option<TurnOutcome>,
+    /// How the turn before the one that runs ended.
+    before: Option<TurnOutcome>,
+    /// A prompt that it did not know as one, until another is said. A person decides.
+    pub(super) untaken: Option<UntakenPrompt>,
     /// Why it cannot go on.
     pub(super) failure: Option<ChannelFailure>,
     /// Whether the program has done more than to print what says nothing.
@@ -59,6 +63,10 @@ pub(crate) struct ChannelReader {
 pub(crate) struct ChannelProgress {
     codec: ChannelCodec,
     last: Option<TurnOutcome>,
+    #[serde(default)]
+    before: Option<TurnOutcome>,
+    #[serde(default)]
+    untaken: Option<UntakenPrompt>,
     failure: Option<ChannelFailure>,
     has_acted: bool,
 }
@@ -95,6 +103,8 @@ impl ChannelReader {
             waiting: VecDeque::new(),
             told: None,
             last: None,
+            before: None,
+            untaken: None,
             failure: None,
             has_acted: false,
             resumes,
@@ -111,6 +121,8 @@ impl ChannelReader {
         ChannelProgress {
             codec: self.codec.clone(),
             last: self.last.clone(),
+            before: self.before.clone(),
+            untaken: self.untaken.clone(),
             failure: self.failure.clone(),
             has_acted: self.has_acted,
         }
@@ -118,8 +130,9 @@ impl ChannelReader {
 
     /// Goes on from what was folded before.
     pub(crate) fn restore(&mut self, progress: ChannelProgress, slot: SavedSlot) {
-        let ChannelProgress { codec, last, failure, has_acted } = progress;
+        let ChannelProgress { codec, last, before, untaken, failure, has_acted } = progress;
         (self.codec, self.last, self.failure) = (codec, last, failure);
+        (self.before, self.untaken) = (before, untaken);
         (self.has_acted, self.slot) = (has_acted, slot.other());
     }
 
@@ -147,8 +160,9 @@ impl ChannelReader {
     pub(crate) fn replay(&mut self, direction: ChannelDirection, bytes: &[u8]) {
         for event in self.feed(direction, bytes) {
             match event {
-                ChannelEvent::Working => self.last = None,
+                ChannelEvent::Working => self.began_turn(),
                 ChannelEvent::Idle(outcome) => self.ended_turn(outcome),
+                ChannelEvent::NotTaken(prompt) => self.did_not_take(prompt),
                 ChannelEvent::Failed { message, error } => self.refused(&message, &error),
                 ChannelEvent::Unheard { text } => self.says_next(text),
                 // It was said again then.
@@ -178,9 +192,13 @@ impl ChannelReader {
         if !self.codec.is_refused(message) {
             return;
         }
-        let kind = self.codec.kind();
         let is_refusal = self.codec.is_refusal_of_protocol(message) && self.may_be_refused();
         let is_unresumed = self.resumes && !self.has_acted;
+        self.fail_to_begin(message, error, is_refusal, is_unresumed);
+    }
+
+    fn fail_to_begin(&mut self, message: &str, error: &str, is_refusal: bool, is_unresumed: bool) {
+        let kind = self.codec.kind();
         let reason = if is_unresumed {
             format!("it did not go on with its conversation (its answer to {message}: {error})")
         } else {
@@ -229,6 +247,37 @@ impl ChannelReader {
         })
     }
 
+    /// A prompt is not known as one. Before anything was done the program is begun with in another
+    /// way; later that would lose its work, so a person decides.
+    pub(super) fn did_not_take(&mut self, prompt: UntakenPrompt) {
+        if prompt.is_first {
+            let (is_refusal, is_unresumed) = (!self.resumes, self.resumes);
+            self.fail_to_begin(&prompt.message, &prompt.error, is_refusal, is_unresumed);
+        } else {
+            self.last = self.before.take();
+            self.untaken = Some(prompt);
+        }
+    }
+
+    /// What a person hears of a prompt that was not taken.
+    pub(super) fn untaken(&self) -> Option<Vec<String>> {
+        let UntakenPrompt { message, error, text, .. } = self.untaken.as_ref()?;
+        Some(vec![
+            format!(
+                "the agent did not take this message: its version does not know {message} as Coven \
+                 says it ({error})"
+            ),
+            format!("  {text}"),
+            "What it did before is kept. `complete` ends the task with that.".to_owned(),
+        ])
+    }
+
+    /// A turn begins, with a prompt where one was said.
+    pub(super) fn began_turn(&mut self) {
+        self.before = self.last.take();
+        self.untaken = None;
+    }
+
     pub(super) fn ended_turn(&mut self, outcome: TurnOutcome) {
         if let TurnEnding::Failed { error } = &outcome.ending {
             self.failure = Some(ChannelFailure::new(error));
@@ -271,6 +320,8 @@ impl ChannelReader {
                 ChannelPhase::Starting => AgentState::Starting,
                 ChannelPhase::Working => AgentState::Working,
                 ChannelPhase::Awaiting => AgentState::Awaiting,
+                // It rests, but not because its work is done.
+                ChannelPhase::Idle if self.untaken.is_some() => AgentState::Unknown,
                 ChannelPhase::Idle => AgentState::Idle,
                 ChannelPhase::Failed => AgentState::Error,
             },
@@ -332,7 +383,12 @@ fn is_act(event: &ChannelEvent) -> bool {
     match event {
         ChannelEvent::Working | ChannelEvent::Asks(_) => true,
         ChannelEvent::Item { item } => {
-            matches!(item, TranscriptItem::ToolCall { .. } | TranscriptItem::Diff { .. })
+            matches!(
+                item,
+                TranscriptItem::ToolCall { .. }
+                    | TranscriptItem::Diff { .. }
+                    | TranscriptItem::Subagent { .. }
+            )
         }
         _ => false,
     }

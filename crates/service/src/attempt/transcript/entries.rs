@@ -29,9 +29,11 @@ pub(super) struct EntryMaker {
 }
 
 /// A text that comes in pieces.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct OpenText {
     is_thought: bool,
+    /// The helper that says it.
+    by: Option<String>,
     /// Nothing of it was handed over yet.
     is_new: bool,
 }
@@ -49,14 +51,16 @@ impl EntryMaker {
         viewed: ViewedPart,
         emit: &mut dyn FnMut(TranscriptEntry),
     ) {
-        let ViewedPart { text, omitted, mut part } = viewed;
+        let ViewedPart { text, omitted, by, mut part } = viewed;
+        let by = by.map(|by| self.hidden.clean(&by));
         let piece = match &part {
             TranscriptPart::Text { continues } => Some((false, *continues)),
             TranscriptPart::Thinking { continues } => Some((true, *continues)),
             _ => None,
         };
-        let goes_on = self.open.zip(piece).is_some_and(|(open, (is_thought, continues))| {
-            continues && open.is_thought == is_thought
+        let open = self.open.as_ref();
+        let goes_on = open.zip(piece).is_some_and(|(open, (is_thought, continues))| {
+            continues && open.is_thought == is_thought && open.by == by
         });
         if !goes_on {
             self.close(place, at, emit);
@@ -64,9 +68,9 @@ impl EntryMaker {
         let Some((is_thought, _)) = piece else {
             clean_part(&mut part, &self.hidden);
             let text = self.hidden.clean(&text);
-            return self.emit(TranscriptEntry { id: place, at, text, omitted, part }, emit);
+            return self.emit(TranscriptEntry { id: place, at, text, omitted, by, part }, emit);
         };
-        self.open.get_or_insert(OpenText { is_thought, is_new: true });
+        self.open.get_or_insert(OpenText { is_thought, by, is_new: true });
         let text = self.hidden.feed(&text);
         self.piece(place, at, text, omitted, emit);
     }
@@ -92,12 +96,13 @@ impl EntryMaker {
             return;
         };
         let continues = !std::mem::replace(&mut open.is_new, false);
+        let by = open.by.clone();
         let part = if open.is_thought {
             TranscriptPart::Thinking { continues }
         } else {
             TranscriptPart::Text { continues }
         };
-        self.emit(TranscriptEntry { id: place, at, text, omitted, part }, emit);
+        self.emit(TranscriptEntry { id: place, at, text, omitted, by, part }, emit);
     }
 
     /// Gives an entry its id. A message of more than a thousand parts is no message.

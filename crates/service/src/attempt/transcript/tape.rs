@@ -280,7 +280,7 @@ impl TapeTranscript {
         view.complained(b"\n", &mut |part| maker.take(end, *time, part, out));
         let text = format!("{missing} bytes of the output are not kept");
         let part = TranscriptPart::System;
-        maker.take(end, *time, ViewedPart { text, omitted: 0, part }, out);
+        maker.take(end, *time, ViewedPart { text, omitted: 0, by: None, part }, out);
         self.mid_line = [true; 2];
     }
 }

@@ -24,6 +24,19 @@ fn asks_to_run(seen: u64, screen: &str, command: &str, wrapped: bool) -> Session
     SessionInput::Observed { job, seen, what: ScreenObservation::Awaiting { question, ruling } }
 }
 
+/// Rules match the command as it is; a person reads it with a sign for what would not show.
+#[test]
+fn the_words_of_a_question_have_a_sign_for_everything_that_would_not_show() {
+    let mut told = chat();
+    let command = "echo \u{202e}hi\u{1b}]0;x\u{7}\r\n\trm\u{200b} -rf .\n";
+    told.tell(asks_to_run(1, "Run it?", command, false));
+    let open: Vec<_> = told.run().interventions().collect();
+    let [asked] = &open[..] else { panic!("{open:?}") };
+    assert_eq!(asked.command.as_deref(), Some(command));
+    let words = "echo \u{fffd}hi␛]0;x␇␍ ⏎ rm\u{fffd} -rf .";
+    assert!(asked.reason.ends_with(words), "{}", asked.reason);
+}
+
 fn always(adapter: &str) -> InterventionDecision {
     let rule = SessionRule {
         name: "always-1".to_owned(),
