@@ -18,7 +18,6 @@ mod radios;
 mod received;
 mod retries;
 mod silent;
-mod small;
 mod stalled;
 mod support;
 mod swarm;

@@ -31,10 +31,10 @@ ask() {
 finish() { printf '\033[?25h\r\nIDLE> '; sleep 60; }
 "#;
 
-const BESIDE: &str = r#"
+const BESIDE: &str = r"
 back=5b44 on=5b43 asks='Install dependencies?' names=(Yes No)
 choices() { printf '\033[36m│\033[39m  '; mark 0 Yes; printf ' \033[2m/\033[22m '; mark 1 No; printf '\r\n'; }
-"#;
+";
 
 const BELOW: &str = r#"
 back=5b41 on=5b42 asks='Pick a language.' names=(Rust Go C) hints=('(fast)' '(small)' '')

@@ -109,7 +109,7 @@ fn an_agent_that_never_answers_initialize_is_told_of_once_and_named() {
     write(&mut reader);
     reader.complain(b"starting\nwaiting for a login\n");
     assert_eq!(reader.overdue_at(), Some(START_TIMEOUT));
-    assert_eq!(reader.overdue(START_TIMEOUT - Duration::from_millis(1), false), None);
+    assert_eq!(reader.overdue(START_TIMEOUT.saturating_sub(Duration::from_millis(1)), false), None);
     let told = reader.overdue(START_TIMEOUT, false);
     let Some(Overdue::Start(lines)) = told else { panic!("{told:?}") };
     assert!(lines[0].starts_with("the agent has not agreed"), "{lines:?}");
