@@ -68,15 +68,12 @@ fn a_line_without_measure_is_kept_by_its_beginning() {
         assert_eq!(kept.length() + 1, line.len() as u64);
         assert_eq!(open(&codec), []);
         // What the agent waits for gets an error, or a person hears of it.
-        match codec.due(&ChannelPlan::default()) {
-            Some(refusal) => {
-                assert!(String::from_utf8(refusal).unwrap().contains("longer than 16 MiB"));
-                assert_eq!(told, []);
-            }
-            None => {
-                let [ChannelEvent::Unread { problem }] = told else { panic!("{kind}: {told:?}") };
-                assert!(problem.contains("longer than 16 MiB"), "{problem}");
-            }
+        if let Some(refusal) = codec.due(&ChannelPlan::default()) {
+            assert!(String::from_utf8(refusal).unwrap().contains("longer than 16 MiB"));
+            assert_eq!(told, []);
+        } else {
+            let [ChannelEvent::Unread { problem }] = told else { panic!("{kind}: {told:?}") };
+            assert!(problem.contains("longer than 16 MiB"), "{problem}");
         }
     }
 }
