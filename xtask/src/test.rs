@@ -1,8 +1,9 @@
 //! `cargo xtask test`: the test command of the README. Whatever the tests come to need beyond a
 //! Rust toolchain is to be arranged here, so that this one command keeps working on a new machine.
 
+use std::num::NonZero;
 use std::path::Path;
-use std::{fs, io};
+use std::{env, fs, io, thread};
 
 use crate::error::Error;
 use crate::tidy::lexer;
@@ -14,6 +15,12 @@ const SKIPS: &str = "COVEN_SKIPS";
 
 /// Tells `coven_testkit::programs` that the programs were built together with the tests.
 const PROGRAMS_BUILT: &str = "COVEN_TEST_PROGRAMS_BUILT";
+
+/// How many tests the test harness runs at a time.
+const THREADS: &str = "RUST_TEST_THREADS";
+
+/// Most tests wait for the processes that they start and compute little themselves.
+const TESTS_PER_CORE: usize = 2;
 
 /// How the attribute of a test begins that is run only when it is asked for.
 const IGNORE: [&str; 3] = ["#", "[", "ignore"];
@@ -34,7 +41,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Error> {
     let list = cargo::root().join("target/skipped-tests.txt");
     remove(&list)?;
     let line = command_line(&args.rest);
-    let ended = cargo::command(&line).env(SKIPS, &list).env(PROGRAMS_BUILT, "1").status();
+    let mut command = cargo::command(&line);
+    command.env(SKIPS, &list).env(PROGRAMS_BUILT, "1");
+    if env::var_os(THREADS).is_none() {
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        command.env(THREADS, (cores * TESTS_PER_CORE).to_string());
+    }
+    let ended = command.status();
     let skipped = fs::read_to_string(&list).unwrap_or_default();
     let ignored = tree::read(&cargo::root())?.iter().map(ignored_in).sum();
     eprint!("{}", summary(&skipped, ignored));
