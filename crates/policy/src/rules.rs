@@ -267,7 +267,7 @@ impl PolicyDecision {
         let answers = self.ruling.answers_yes();
         let reason = if question.action.truncated && self.ruling != RuleEffect::Ask {
             format!(
-                "the rule says {}, and a part of what is asked is not on the agent's screen",
+                "the rule says {}, and a part of what is asked is not shown",
                 self.ruling
             )
         } else if answers && !question.action.extras.is_empty() {

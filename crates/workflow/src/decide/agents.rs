@@ -163,6 +163,13 @@ impl DecisionDraft {
         if is_generic {
             intervention.options.retain(|choice| *choice != InterventionChoice::Deny);
         }
+        // What is not shown whole is looked at on the agent's terminal, where there is one.
+        let is_hidden = truncated && self.watched_job(job).is_some_and(|live| live.channel.is_some());
+        intervention.options.retain(|choice| match choice {
+            InterventionChoice::ApproveAlways => question.offers_always && !is_hidden,
+            InterventionChoice::Approve => !is_hidden,
+            _ => true,
+        });
         intervention.rule = Some(question.rule);
         intervention.help = question.help;
         intervention.tool = tool;
