@@ -28,6 +28,11 @@ pub(super) struct JournalSummary {
 const TREE_COMMANDS: [&str; 5] = ["checkout", "commit", "compare", "setup", "teardown"];
 
 impl JournalSummary {
+    /// Whether nothing more is written: the run is over, and no agent was left alive.
+    pub(super) fn is_over(&self) -> bool {
+        self.status.is_final() && self.kept.is_empty()
+    }
+
     /// Whether a folder is that of a command that ran in one of the trees.
     pub(super) fn is_of_a_tree(&self, job: &AttemptId) -> bool {
         let Some((name, what)) = job.task.as_str().rsplit_once('.') else { return false };
