@@ -184,6 +184,7 @@ pub(super) fn asking_kept_agent() -> ModelScenario {
         ends: vec![ProcessEnd::Good],
         questions: 1,
         interventions: 2,
+        cancel: false,
         ..ModelScenario::new("kept asks", vec![stage("first", &[("a", first)])])
     }
 }

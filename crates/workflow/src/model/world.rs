@@ -225,7 +225,8 @@ impl WorldState {
             self.state = fold(std::mem::take(&mut self.state), event);
         }
         // Agents that were left alive are taken up again by their ledgers.
-        let kept: Vec<AttemptId> = self.run().kept_jobs.values().map(|kept| kept.spec.job.attempt.clone()).collect();
+        let kept = self.run().kept_jobs.values().map(|kept| kept.spec.job.attempt.clone());
+        let kept: Vec<AttemptId> = kept.collect();
         for job in kept {
             self.carry_out(&OrderInFlight::Start(job), broken);
         }
@@ -484,8 +485,15 @@ impl WorldState {
         let asks = |(_, process): &(&AttemptId, &ModelProcess)| {
             matches!(process, ModelProcess::Runs { mood: AgentDisplay::Asks, .. })
         };
-        let asking: Vec<&AttemptId> = self.processes.iter().filter(asks).map(|(job, _)| job).collect();
-        if asking.is_empty() {
+        let asking: Vec<&AttemptId> =
+            self.processes.iter().filter(asks).map(|(job, _)| job).collect();
+        let are_attended = |world: &Self| {
+            asking.iter().all(|job| {
+                let watched = world.run().watched(job);
+                watched.is_none_or(|live| live.is_attended(AgentState::Awaiting))
+            })
+        };
+        if are_attended(self) {
             return true;
         }
         let mut world = self.clone();
@@ -497,10 +505,7 @@ impl WorldState {
                 }
             }
         }
-        asking.into_iter().all(|job| {
-            let watched = world.run().watched(job);
-            watched.is_none_or(|live| live.is_attended(AgentState::Awaiting))
-        })
+        are_attended(&world)
     }
 
     /// Processes that run and were not left alive on purpose.
