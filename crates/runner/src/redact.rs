@@ -1,5 +1,7 @@
 //! Takes secrets out of a stream of text, also where a secret comes in pieces.
 
+use std::fmt::Write as _;
+
 use coven_model::ModelRetry;
 
 /// What stands in place of a secret.
@@ -87,16 +89,7 @@ pub(crate) fn written_forms(secret: &str) -> Vec<String> {
         text.map(str::to_owned)
     };
     let json = serde_json::to_string(secret).ok().and_then(within);
-    let escaped = |character: char| {
-        let mut units = [0; 2];
-        let units = character.encode_utf16(&mut units).iter();
-        units.map(|unit| format!("\\u{unit:04x}")).collect::<String>()
-    };
-    let in_ascii = json.as_ref().map(|json| {
-        let letter =
-            |letter: char| if letter.is_ascii() { letter.to_string() } else { escaped(letter) };
-        json.chars().map(letter).collect::<String>()
-    });
+    let in_ascii = json.as_deref().map(in_ascii);
     let mut forms = vec![secret.to_owned()];
     for form in json.into_iter().chain(in_ascii) {
         if !forms.contains(&form) {
@@ -104,6 +97,22 @@ pub(crate) fn written_forms(secret: &str) -> Vec<String> {
         }
     }
     forms
+}
+
+/// The inside of a JSON string with every letter beyond ASCII as its number.
+fn in_ascii(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter.is_ascii() {
+            text.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            // Writing to a text does not fail.
+            write!(text, "\\u{unit:04x}").ok();
+        }
+    }
+    text
 }
 
 #[cfg(test)]

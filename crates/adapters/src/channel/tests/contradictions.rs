@@ -144,6 +144,17 @@ fn a_title_that_is_another_command_than_the_input_is_told() {
     }
 }
 
+/// A rule is for what an agent does that was told to do something.
+#[test]
+fn a_request_while_no_turn_runs_is_told_as_one() {
+    for kind in ChannelKind::ALL {
+        let mut codec = working(kind);
+        printed(&mut codec, &end_of_turn(kind));
+        printed(&mut codec, &permission(kind, 1, "make"));
+        assert_eq!(extras(&codec), ["turn: none runs"], "{kind}");
+    }
+}
+
 #[test]
 fn a_question_of_another_conversation_is_told_as_one() {
     let other = asked(ChannelKind::Acp, |request| request["params"]["sessionId"] = "Other".into());
