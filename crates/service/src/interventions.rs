@@ -87,8 +87,9 @@ impl Service {
             InterventionChoice::Approve | InterventionChoice::ApproveAlways
         );
         if approves && open.as_ref().is_some_and(|asked| asked.truncated) {
-            let has_terminal =
-                open.as_ref().is_some_and(|asked| asked.options.contains(&InterventionChoice::Approve));
+            let has_terminal = open
+                .as_ref()
+                .is_some_and(|asked| asked.options.contains(&InterventionChoice::Approve));
             return Err(if has_terminal {
                 ServiceError::NotShownWhole
             } else {
@@ -223,8 +224,8 @@ async fn item(
         None => None,
     };
     let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
-    let rule = (asked.kind == InterventionKind::Approval)
-        .then(|| always(adapter.as_deref(), &asked));
+    let rule =
+        (asked.kind == InterventionKind::Approval).then(|| always(adapter.as_deref(), &asked));
     if !matches!(rule, Some(Ok(_))) {
         // Sessions of before have it among the options though no rule can be made.
         asked.options.retain(|choice| *choice != InterventionChoice::ApproveAlways);

@@ -45,7 +45,6 @@ impl Config {
             in_args || self.speaks(*mode, None, false)
         })
     }
-
 }
 
 #[cfg(test)]

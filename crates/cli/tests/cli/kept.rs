@@ -69,7 +69,10 @@ fn a_kept_agent_is_answered_told_and_audited_when_its_run_is_over() {
     assert_eq!(inbox(&home, &name).len(), 0);
     assert!(!home.path("project/Y").exists());
     let details = home.coven(&["show", &name, "--json"]).ok().json();
-    assert_eq!((&details["status"], &details["tasks"][0]["status"]), (&json!("completed"), &json!("DONE")));
+    assert_eq!(
+        (&details["status"], &details["tasks"][0]["status"]),
+        (&json!("completed"), &json!("DONE"))
+    );
     let said = home.coven(&["audit", &name]).code(0);
     assert!(said.out.contains("nothing wrong"), "{}", said.out);
     home.coven(&["daemon", "stop"]).ok();

@@ -376,8 +376,7 @@ impl RunnerActor {
 
     pub(super) fn channel_deadline(&self) -> Option<Duration> {
         let AgentReader::Channel(channel) = &self.reader else { return None };
-        let can_save =
-            self.folder.is_some() && self.input.is_written() && channel.may_be_saved();
+        let can_save = self.folder.is_some() && self.input.is_written() && channel.may_be_saved();
         let save =
             (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
         [channel.overdue_at(), save].into_iter().flatten().min()

@@ -107,8 +107,8 @@ mod tests {
             let folder = std::fs::canonicalize(root.path()).unwrap();
             HiddenTexts::of([secret]).save(&folder).unwrap();
             let mut tape = TapeWriter::create(&folder, TapeOptions::default()).unwrap();
-            let printed = format!("begin {secret}{}", "\n".repeat(tail - seen));
-            tape.output(0, TapeStream::Out, printed.as_bytes()).unwrap();
+            let text = format!("begin {secret}{}", "\n".repeat(tail - seen));
+            tape.output(0, TapeStream::Out, text.as_bytes()).unwrap();
             drop(tape);
             let (mut screen, _) = printed(&folder).unwrap();
             let shown = screen.snapshot().text();

@@ -164,7 +164,8 @@ impl DecisionDraft {
             intervention.options.retain(|choice| *choice != InterventionChoice::Deny);
         }
         // What is not shown whole is looked at on the agent's terminal, where there is one.
-        let is_hidden = truncated && self.watched_job(job).is_some_and(|live| live.channel.is_some());
+        let is_hidden =
+            truncated && self.watched_job(job).is_some_and(|live| live.channel.is_some());
         intervention.options.retain(|choice| match choice {
             InterventionChoice::ApproveAlways => question.offers_always && !is_hidden,
             InterventionChoice::Approve => !is_hidden,

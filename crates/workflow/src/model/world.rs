@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, TaskRole};
 use coven_model::{
-    AgentState, AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId, TaskStatus,
-    Timestamp,
+    AgentState, AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId,
+    TaskStatus, Timestamp,
 };
 
 use super::scenes::ModelScenario;

@@ -111,11 +111,8 @@ fn an_answer_that_a_kept_agent_does_not_take_brings_its_question_back() {
 /// Spec: C0.11.3
 #[test]
 fn a_question_of_a_kept_agent_is_withdrawn_when_it_goes_on_or_ends() {
-    let working = |seen| SessionInput::Observed {
-        job: job("a", 1),
-        seen,
-        what: ScreenObservation::Working,
-    };
+    let working =
+        |seen| SessionInput::Observed { job: job("a", 1), seen, what: ScreenObservation::Working };
     let mut told = kept();
     told.tell(asks("a", 1, 5, "Allow rm?"));
     assert_eq!(told.kinds(working(6)), ["workflow.intervention.withdrawn"]);
@@ -236,7 +233,10 @@ fn what_nobody_knows_of_a_kept_agent_is_for_a_person_who_cannot_complete_its_tas
     assert_eq!(commands, [Command::Stop(job("a", 1))]);
     assert_eq!(replay(&told.journal).outstanding(), commands);
     assert_eq!(told.kinds(ended("a", 1, stopped())), ["task.released"]);
-    assert_eq!((told.status(), told.task_status("a")), (WorkflowStatus::Completed, TaskStatus::Done));
+    assert_eq!(
+        (told.status(), told.task_status("a")),
+        (WorkflowStatus::Completed, TaskStatus::Done)
+    );
 }
 
 #[test]
