@@ -121,8 +121,6 @@ async fn the_question_of_a_kept_agent_survives_a_restart_and_is_answered_once() 
 
 /// What it asks in the moment in which its task is called done was a question about the task. It is
 /// asked again, about the agent.
-///
-/// Spec: C0.11.3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_question_from_before_the_end_of_the_task_is_asked_again() {
     let base = Base::new();

@@ -89,7 +89,6 @@ fn what_an_agent_asks_that_was_left_alive_reaches_a_person_and_the_run_stays_com
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 
-/// Spec: C0.11.3
 #[test]
 fn an_answer_that_a_kept_agent_does_not_take_brings_its_question_back() {
     let mut told = kept();
@@ -108,7 +107,6 @@ fn an_answer_that_a_kept_agent_does_not_take_brings_its_question_back() {
     assert_eq!(refused.as_deref(), Some("it changed"));
 }
 
-/// Spec: C0.11.3
 #[test]
 fn a_question_of_a_kept_agent_is_withdrawn_when_it_goes_on_or_ends() {
     let working =
@@ -128,7 +126,6 @@ fn a_question_of_a_kept_agent_is_withdrawn_when_it_goes_on_or_ends() {
     assert_eq!(told.status(), WorkflowStatus::Completed);
 }
 
-/// Spec: C0.11.3
 #[test]
 fn a_kept_agent_that_asks_does_not_block_the_run_that_goes_on_without_it() {
     let mut agent = interactive("hi");
@@ -156,7 +153,6 @@ fn a_kept_agent_that_asks_does_not_block_the_run_that_goes_on_without_it() {
     assert_eq!(answers(&commands), [intervention(2).to_string()]);
 }
 
-/// Spec: C0.11.3
 #[test]
 fn what_a_kept_agent_asked_when_its_task_was_called_done_is_asked_again() {
     let mut agent = interactive("hi");
@@ -208,7 +204,6 @@ fn a_message_to_a_kept_agent_is_queued_delivered_and_held_like_any_other() {
     assert!(matches!(over, Err(RefusalReason::NotLive { .. })), "{over:?}");
 }
 
-/// Spec: C0.11.3
 #[test]
 fn what_nobody_knows_of_a_kept_agent_is_for_a_person_who_cannot_complete_its_task_again() {
     let puzzled = |seen| SessionInput::Observed {
