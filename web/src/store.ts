@@ -334,10 +334,10 @@ function queued(world: World, envelope: Envelope): readonly InterventionItem[] {
     case "workflow.intervention.resolved":
     case "workflow.intervention.withdrawn":
       return waiting.filter((item) => item.id !== envelope.data.id);
-    case "workflow.completed":
-    case "workflow.failed":
     case "workflow.cancelled":
       return waiting.filter((item) => item.workflowId !== envelope.workflowId);
+    // Any other end takes nothing away: what the run asked was withdrawn before it, and what is
+    // left is asked by agents that live on.
     default:
       return waiting;
   }
@@ -392,6 +392,9 @@ function inStep(workflow: Workflow, envelope: Envelope): Workflow {
   return { ...workflow, plan: { ...workflow.plan, rows } };
 }
 
+/** What a step is called that is over. */
+const OVER_ROWS: ReadonlySet<string> = new Set(["completed", "failed", "skipped", "cancelled"]);
+
 function asked(workflow: Workflow, envelope: Envelope): Workflow {
   const { data, type } = envelope;
   if (type === "workflow.intervention.required") {
@@ -399,7 +402,9 @@ function asked(workflow: Workflow, envelope: Envelope): Workflow {
     return {
       ...workflow,
       interventions: [...workflow.interventions, intervention],
-      plan: withRow(workflow, intervention.step, (row) => ({ ...row, status: "blocked" })),
+      // An agent that was left alive asks when its step is over, and blocks nothing.
+      plan: withRow(workflow, intervention.step, (row) =>
+        OVER_ROWS.has(row.status) ? row : { ...row, status: "blocked" }),
     };
   }
   const gone = workflow.interventions.find((item) => item.id === data.id);

@@ -79,6 +79,21 @@ test("what was decided or withdrawn no longer waits, and neither does anything o
   assert.equal(world.waiting.length, 0);
 });
 
+test("what an agent asks that was left alive waits on when its run is over, and blocks no step", () => {
+  let world = reduce(snapshot(EMPTY, [question(1)]), { type: "detail", workflow: detail(4, { interventions: [question(1)] }) });
+  const over = { ...detail(4).plan, rows: [{ ...detail(4).plan.rows[0]!, status: "completed" }] };
+  world = reduce(world, { type: "detail", workflow: detail(5, { interventions: [question(1)], plan: over }) });
+  world = everywhere(world, fact(11, 6, "workflow.completed"));
+  assert.deepEqual(world.waiting.map((one) => one.id), [`${ID}/1`]);
+  world = everywhere(world, fact(12, 7, "workflow.intervention.required", { intervention: question(2) }));
+  assert.deepEqual(world.waiting.map((one) => one.id), [`${ID}/1`, `${ID}/2`]);
+  const known = world.details.get(ID)!;
+  assert.deepEqual([known.status, known.plan.rows[0]!.status, known.interventions.length], ["completed", "completed", 2]);
+  world = everywhere(world, fact(13, 8, "workflow.intervention.resolved", { id: `${ID}/1` }), fact(14, 9, "workflow.intervention.withdrawn", { id: `${ID}/2` }));
+  assert.equal(world.waiting.length, 0);
+  assert.equal(world.details.get(ID)!.plan.rows[0]!.status, "completed");
+});
+
 test("a session that is made appears, and one that is deleted is gone with everything of it", () => {
   let world = everywhere(snapshot(), { ...fact(11, 1, "session.created", { name: "new", goal: "g", baseDir: "/x" }), workflowId: "other" });
   assert.equal(world.sessions.get("other")?.goal, "g");

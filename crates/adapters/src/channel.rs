@@ -218,6 +218,11 @@ impl ChannelCodec {
         self.fold.run.usage
     }
 
+    /// How many bytes there are of messages that have not ended.
+    pub fn unfinished(&self) -> usize {
+        self.printed.unfinished() + self.written.unfinished()
+    }
+
     /// How many bytes of messages it keeps at the moment; never more than
     /// [`CHANNEL_BUFFER_LIMIT`].
     pub fn buffered(&self) -> usize {

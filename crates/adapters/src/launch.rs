@@ -259,8 +259,7 @@ impl LaunchSpec {
         injected: &[String],
     ) -> Result<(), LaunchError> {
         if mode.prompt_position == PromptPosition::Channel {
-            self.permission_of_channel(mode, request.permission);
-            return Ok(());
+            return self.permission_of_channel(name, config, request.permission);
         }
         let grant = |level| mode.permissions.get(&level).or_else(|| config.permissions.get(&level));
         let default = mode.default_permission.or(match request.mode {
@@ -287,14 +286,29 @@ impl LaunchSpec {
         Ok(())
     }
 
-    /// A level that has no arguments here is granted by a message, or by what Coven answers.
-    fn permission_of_channel(&mut self, mode: &ModeConfig, level: Option<PermissionLevel>) {
+    /// A level is granted by arguments, by a message, or, where it is to ask, by what Coven answers.
+    /// One that is granted by none of these is refused: the agent would ask where it was to do or to
+    /// leave something without that.
+    fn permission_of_channel(
+        &mut self,
+        name: &str,
+        config: &Config,
+        level: Option<PermissionLevel>,
+    ) -> Result<(), LaunchError> {
         let level = level.unwrap_or(PermissionLevel::Ask);
-        if let Some(grant) = mode.permissions.get(&level) {
+        let Some(channel) = &config.channel else { return Ok(()) };
+        if !channel.grants(level) {
+            let known = PermissionLevel::ALL.into_iter().filter(|level| channel.grants(*level));
+            let known = known.map(PermissionLevel::as_str).collect::<Vec<_>>().join(", ");
+            let adapter = name.to_owned();
+            return Err(LaunchError::NoPermission { adapter, permission: level, known });
+        }
+        if let Some(grant) = channel.permissions.get(&level) {
             self.args.extend(grant.args().iter().cloned());
             self.env.extend(grant.env().map(|(key, value)| (key.clone(), value.clone())));
         }
         self.permission = Some(level);
+        Ok(())
     }
 
     /// Notes the protocol, and what is said in it that otherwise stands in the arguments.

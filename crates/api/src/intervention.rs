@@ -58,7 +58,7 @@ pub struct InterventionItem {
     /// repeats it as `rule`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
-    /// Why `approve-always` is not possible here, though it is among the options.
+    /// Why `approve-always` is not possible here, and so not among the options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_always: Option<String>,
     /// What was decided, where something was.

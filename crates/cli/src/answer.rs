@@ -307,13 +307,22 @@ async fn decide(
 ) -> Result {
     let Decision { choice, text, save } = decision;
     let asked = &item.intervention;
-    if !asked.options.contains(&choice) {
-        self::choice(item, choice.as_str())?;
-    }
     if asked.truncated && question::approves(choice) {
-        let message = "a part of what it asks is not on its screen, so it cannot be approved here";
-        return Err(CommandFailure::failed(message)
-            .hint(format!("look at it and answer there: coven attach {}", item.workflow_name)));
+        let name = &item.workflow_name;
+        return Err(if question::has_terminal(asked) {
+            let message =
+                "a part of what it asks is not on its screen, so it cannot be approved here";
+            CommandFailure::failed(message)
+                .hint(format!("look at it and answer there: coven attach {name}"))
+        } else {
+            let message = "a part of what it asks is not shown, so it cannot be approved";
+            CommandFailure::failed(message)
+                .hint(format!("coven deny {name} \"Do it in smaller parts.\""))
+        });
+    }
+    let is_always = choice == InterventionChoice::ApproveAlways;
+    if !asked.options.contains(&choice) && !is_always {
+        self::choice(item, choice.as_str())?;
     }
     if text.is_none() && question::text(choice) == TextRequirement::Needed {
         let text = if asked.secret { "-   # reads it from standard input" } else { "\"TEXT\"" };

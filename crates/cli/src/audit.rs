@@ -260,11 +260,11 @@ fn audit(
     report.name = told.name.clone().unwrap_or(report.name);
     report.status = told.status.to_string();
     if let Some(extent) = report.signed {
-        report.findings.extend(unsigned(extent, told.status.is_final()));
+        report.findings.extend(unsigned(extent, told.is_over()));
     }
     if let Some(file) = &file {
         let is_own = !report.foreign;
-        report.findings.extend(file.problems(is_own, told.status.is_final()));
+        report.findings.extend(file.problems(is_own, told.is_over()));
     }
     if told.is_deleted {
         // What else there is of it is on its way out.

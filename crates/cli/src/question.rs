@@ -50,7 +50,11 @@ pub(crate) fn excerpt(asked: &Intervention) -> Vec<String> {
     let begin = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
     let end = lines.iter().rposition(|line| !line.is_empty()).map_or(begin, |place| place + 1);
     let lines = &lines[begin..end];
-    let cut = "a part of this is not on the agent's screen; look at it there: coven attach";
+    let cut = if has_terminal(asked) {
+        "a part of this is not on the agent's screen; look at it there: coven attach"
+    } else {
+        "a part of this is not shown, and the agent has no terminal: it can be denied"
+    };
     let cut = asked.truncated.then(|| cut.to_owned());
     // What is to be approved, or chosen from, is shown whole.
     if asks_on_screen(asked.kind) {
@@ -184,6 +188,14 @@ pub(crate) fn commands(name: &str, asked: &Intervention) -> Vec<String> {
     };
     let choices = asked.options.iter().filter(|choice| can_decide(asked, **choice));
     entries(asked).map(entry).chain(choices.map(command)).collect()
+}
+
+/// Whether what is not shown here of a question stands on a terminal. Agents that are spoken to in
+/// their own protocol have none, and what they show by a part cannot be approved at all.
+pub(crate) fn has_terminal(asked: &Intervention) -> bool {
+    !asked.truncated
+        || asked.kind != InterventionKind::Approval
+        || asked.options.contains(&InterventionChoice::Approve)
 }
 
 /// Whether a choice can be taken from outside of the agent's terminal: what is not shown whole

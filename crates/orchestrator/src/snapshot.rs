@@ -176,11 +176,16 @@ impl SessionSnapshot {
         Some((task.job(), task.live()?))
     }
 
+    /// The agent that a message to a task is for: that of its live job, or one that was left alive.
+    pub(crate) fn addressee(&self, task: &TaskId) -> Option<(AttemptId, &LiveJob)> {
+        self.state.run()?.addressee(task)
+    }
+
     /// What became of the answer to a question of an agent; nothing while it is on its way.
     pub(crate) fn answer_result(&self, id: &InterventionId) -> Option<Result<(), String>> {
         let run = self.state.run()?;
         let Some(number) = run.number(id) else { return Some(Ok(())) };
-        let found = run.live_jobs().find_map(|(_, live)| Some((live, live.question(number)?)));
+        let found = run.all_alive().find_map(|(_, live)| Some((live, live.question(number)?)));
         let Some((live, asked)) = found else { return Some(Ok(())) };
         match &asked.answer {
             AnswerPhase::Decided(_) => None,
@@ -199,7 +204,7 @@ impl SessionSnapshot {
 
     /// The answers to this question that its agent did not take, since it last took something.
     pub fn refused(&self, asked: &Intervention) -> Option<&RefusedQuestion> {
-        let (_, live) = self.live(asked.task.as_ref()?)?;
+        let (_, live) = self.addressee(asked.task.as_ref()?)?;
         live.refused(asked)
     }
 

@@ -23,9 +23,9 @@ const NEW_POLICY: &str = "# Which questions of agents are answered without you.\
 /// Why a command cannot be approved for always.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAlwaysRule {
-    #[error("the command cannot be read from the agent's screen")]
+    #[error("the agent does not show a command that can be read")]
     Unread,
-    #[error("a part of the command is not on the agent's screen")]
+    #[error("a part of the command is not shown")]
     Truncated,
     #[error("the agent broke the command into rows, which looks like line breaks of the command")]
     Wrapped,

@@ -266,10 +266,7 @@ impl PolicyDecision {
     pub(crate) fn permitted_for(self, question: &AgentQuestion<'_>) -> Self {
         let answers = self.ruling.answers_yes();
         let reason = if question.action.truncated && self.ruling != RuleEffect::Ask {
-            format!(
-                "the rule says {}, and a part of what is asked is not on the agent's screen",
-                self.ruling
-            )
+            format!("the rule says {}, and a part of what is asked is not shown", self.ruling)
         } else if answers && !question.action.extras.is_empty() {
             format!(
                 "the rule says {}, and the agent asks for more than the command: {}",

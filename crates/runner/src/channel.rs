@@ -206,7 +206,7 @@ pub(crate) fn asked(
     });
     let extras = question.extras(folder);
     let ShownRequest { lines, omitted, title } = lines(question, &extras, redactor).shown();
-    let told = |extra: &String| shortened_extra(&visible(&redactor.clean(extra)));
+    let told = |extra: &String| shortened_extra(&redactor.clean(extra));
     action.extras = extras.iter().take(MAX_EXTRAS).map(told).collect();
     // There is no screen on which the rest could be looked at, so that nothing approves it.
     action.truncated = omitted > 0;
@@ -248,12 +248,11 @@ pub(crate) fn not_seen(
     (approves && is_cut()).then(|| AnswerError::Refused(reason.to_owned()))
 }
 
-/// A request may have megabytes beside its command.
+/// A request may have megabytes beside its command, of which only the beginning is looked at.
 fn shortened_extra(extra: &str) -> String {
-    let end = (0..=MAX_EXTRA_BYTES.min(extra.len())).rev().find(|end| extra.is_char_boundary(*end));
-    let kept = &extra[..end.unwrap_or(0)];
-    let omitted = extra.len() - kept.len();
-    if omitted == 0 { kept.to_owned() } else { format!("{kept} … ({omitted} more bytes)") }
+    let end = extra.floor_char_boundary(MAX_EXTRA_BYTES);
+    let (kept, omitted) = (visible(&extra[..end]), extra.len() - end);
+    if omitted == 0 { kept } else { format!("{kept} … ({omitted} more bytes)") }
 }
 
 /// The tool by the name that rules know it by, whichever agent asks.

@@ -14,7 +14,7 @@ use coven_folder::{Durability, OpenFolder, read_plain_file};
 use coven_model::ContentDigest;
 use serde::{Deserialize, Serialize};
 
-use crate::redact::{MASK, MIN_SECRET_BYTES};
+use crate::redact::{MASK, MIN_SECRET_BYTES, written_forms};
 
 const HIDDEN_FILE: &str = "hidden.json";
 const HIDDEN_VERSION: u32 = 1;
@@ -56,7 +56,8 @@ impl HiddenTexts {
             spaced: secret.contains(char::is_whitespace),
         };
         let long = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
-        let marks = long.map(mark).collect();
+        let forms: Vec<String> = long.flat_map(written_forms).collect();
+        let marks = forms.iter().map(|secret| mark(secret)).collect();
         Self { version: HIDDEN_VERSION, salt, marks, held: String::new() }
     }
 
@@ -199,11 +200,12 @@ mod tests {
     fn the_marks_are_kept_and_the_secrets_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = std::fs::canonicalize(folder.path()).unwrap();
-        HiddenTexts::of(["a-secret-value", "x"]).save(&path).unwrap();
+        HiddenTexts::of(["a-secret-value", "x", "a \"quoted\" one"]).save(&path).unwrap();
         let kept = std::fs::read_to_string(path.join(HIDDEN_FILE)).unwrap();
         assert!(!kept.contains("secret"), "{kept}");
         let hidden = HiddenTexts::load(&path).unwrap();
         assert_eq!(hidden.clean("x=a-secret-value;"), "x=[redacted];");
+        assert_eq!(hidden.clean(r#"{"x":"a \"quoted\" one"}"#), r#"{"x":"[redacted]"}"#);
         assert_eq!(HiddenTexts::load(&path.join("none")).unwrap().clean("x"), "x");
         std::fs::write(path.join(HIDDEN_FILE), "{").unwrap();
         assert!(HiddenTexts::load(&path).is_err(), "what is to be hidden must be known");

@@ -1,5 +1,7 @@
 //! Takes secrets out of a stream of text, also where a secret comes in pieces.
 
+use std::fmt::Write as _;
+
 use coven_model::ModelRetry;
 
 /// What stands in place of a secret.
@@ -20,17 +22,21 @@ impl Redactor {
     /// A redactor for these secrets. Longer ones go first, so that one within another does not
     /// leave the rest behind. Texts of fewer than four bytes are left alone.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> =
-            secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES).collect();
-        secrets.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        secrets.dedup();
-        Self { secrets, held: String::new() }
+        let mut redactor = Self::default();
+        redactor.extend(secrets);
+        redactor
+    }
+
+    fn extend(&mut self, secrets: impl IntoIterator<Item = String>) {
+        let long = secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET_BYTES);
+        self.secrets.extend(long.flat_map(|secret| written_forms(&secret)));
+        self.secrets.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        self.secrets.dedup();
     }
 
     /// Takes out this secret as well from now on, if it is long enough to be one.
     pub fn add(&mut self, secret: String) {
-        let known = std::mem::take(&mut self.secrets);
-        self.secrets = Self::new(known.into_iter().chain([secret])).secrets;
+        self.extend([secret]);
     }
 
     /// The next piece without secrets. What may be the beginning of one comes later.
@@ -75,9 +81,62 @@ impl Redactor {
     }
 }
 
+/// How a secret is written: as it is, and as it stands in JSON, in which quotes, line breaks and, by
+/// some programs, all letters beyond ASCII are written otherwise. Requests are shown as JSON.
+pub(crate) fn written_forms(secret: &str) -> Vec<String> {
+    let within = |json: String| {
+        let text = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
+        text.map(str::to_owned)
+    };
+    let json = serde_json::to_string(secret).ok().and_then(within);
+    let in_ascii = json.as_deref().map(in_ascii);
+    let mut forms = vec![secret.to_owned()];
+    for form in json.into_iter().chain(in_ascii) {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    }
+    forms
+}
+
+/// The inside of a JSON string with every letter beyond ASCII as its number.
+fn in_ascii(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter.is_ascii() {
+            text.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            // Writing to a text does not fail.
+            write!(text, "\\u{unit:04x}").ok();
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_found_as_it_is_written_in_json() {
+        let secret = "p\"ä\nss\\w";
+        let redactor = Redactor::new([secret.to_owned()]);
+        let value = serde_json::json!({"header": secret});
+        for text in [
+            secret.to_owned(),
+            value.to_string(),
+            serde_json::to_string_pretty(&value).unwrap(),
+            r#"{"header": "p\"\u00e4\nss\\w"}"#.to_owned(),
+        ] {
+            let clean = redactor.clean(&text);
+            assert!(clean.contains(MASK) && !clean.contains("ss"), "{text}: {clean}");
+        }
+        let mut later = Redactor::default();
+        later.add(secret.to_owned());
+        assert_eq!(later.clean(&value.to_string()), r#"{"header":"[redacted]"}"#);
+    }
 
     #[test]
     fn a_secret_in_pieces_is_found_wherever_it_is_cut() {

@@ -37,6 +37,9 @@ use parking_lot::Mutex;
 
 use crate::domain::{Domain, DomainId, Pane, SpawnConfig, SpawnError};
 
+/// How much memory a thread may use that waits for a holder.
+const REAPER_STACK_BYTES: usize = 64 << 10;
+
 /// Starts processes under holders. Every process needs a folder of its own
 /// ([`SpawnConfig::folder`]).
 #[derive(Clone, Debug)]
@@ -77,18 +80,24 @@ struct StartedHolder {
 }
 
 impl StartedHolder {
-    /// Takes note of its end, of which its pane has heard: it is over or about to be.
+    /// Takes note of its end when it comes, so that it does not stay as a defunct process.
     fn reap(&self) {
         let mut holders = self.holders.lock();
         let Some(at) = holders.iter().position(|holder| holder.id() == self.pid) else { return };
         let mut holder = holders.swap_remove(at);
         drop(holders);
-        if !matches!(holder.try_wait(), Ok(None)) {
-            return;
+        if matches!(holder.try_wait(), Ok(None)) {
+            reap_later(holder);
         }
-        let waits = thread::Builder::new().name("reap-holder".to_owned());
-        best_effort("reap a holder", waits.spawn(move || holder.wait()));
     }
+}
+
+/// Waits for a holder on a thread of its own, so that it does not stay as a defunct process. All that
+/// the thread does is to wait, perhaps for as long as an agent lives.
+fn reap_later(mut holder: Child) {
+    let waits = thread::Builder::new().name("reap-holder".to_owned());
+    let waits = waits.stack_size(REAPER_STACK_BYTES);
+    best_effort("reap a holder", waits.spawn(move || holder.wait()));
 }
 
 impl Domain for HolderDomain {

@@ -123,6 +123,9 @@ pub enum ServiceError {
     /// A part of what would be approved is not on the agent's screen.
     #[error("a part of what is asked is not on the agent's screen, so it cannot be approved")]
     NotShownWhole,
+    /// The same for an agent without a terminal, where there is no more to look at.
+    #[error("a part of what is asked is not shown, so it cannot be approved")]
+    NotShownAnywhere,
     /// A command cannot be approved for always.
     #[error("it cannot be approved for always: {0}")]
     NoAlways(coven_policy::NoAlwaysRule),

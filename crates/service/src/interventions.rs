@@ -9,7 +9,8 @@ use coven_api::intervention::{
 };
 use coven_model::event::SessionRule;
 use coven_model::{
-    Intervention, InterventionChoice, InterventionDecision, InterventionId, SessionId,
+    Intervention, InterventionChoice, InterventionDecision, InterventionId, InterventionKind,
+    SessionId,
 };
 use coven_orchestrator::{Orchestrator, RequestError};
 use coven_policy::{NoAlwaysRule, always_rule, rule_text};
@@ -86,7 +87,14 @@ impl Service {
             InterventionChoice::Approve | InterventionChoice::ApproveAlways
         );
         if approves && open.as_ref().is_some_and(|asked| asked.truncated) {
-            return Err(ServiceError::NotShownWhole);
+            let has_terminal = open
+                .as_ref()
+                .is_some_and(|asked| asked.options.contains(&InterventionChoice::Approve));
+            return Err(if has_terminal {
+                ServiceError::NotShownWhole
+            } else {
+                ServiceError::NotShownAnywhere
+            });
         }
         if let Some(asked) = &open
             && decide.decision == InterventionChoice::ApproveAlways
@@ -208,7 +216,7 @@ async fn decided(
 async fn item(
     sessions: &Sessions,
     entry: &SessionEntry,
-    asked: Intervention,
+    mut asked: Intervention,
     decision: Option<InterventionDecision>,
 ) -> InterventionItem {
     let access = match &asked.task {
@@ -216,8 +224,12 @@ async fn item(
         None => None,
     };
     let adapter = access.map(|access| access.adapter).filter(|adapter| adapter != "shell");
-    let offers = asked.options.contains(&InterventionChoice::ApproveAlways);
-    let rule = offers.then(|| always(adapter.as_deref(), &asked));
+    let rule =
+        (asked.kind == InterventionKind::Approval).then(|| always(adapter.as_deref(), &asked));
+    if !matches!(rule, Some(Ok(_))) {
+        // Sessions of before have it among the options though no rule can be made.
+        asked.options.retain(|choice| *choice != InterventionChoice::ApproveAlways);
+    }
     let (always, no_always) = match rule {
         Some(Ok(rule)) => (Some(rule_text(&rule)), None),
         Some(Err(why)) => (None, Some(why.to_string())),

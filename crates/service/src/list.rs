@@ -100,7 +100,8 @@ impl Service {
     fn items(bases: &[Sessions], entries: Vec<(SessionEntry, usize)>) -> Vec<WorkflowItem> {
         let open: BTreeSet<usize> = entries
             .iter()
-            .filter(|(entry, _)| !entry.foreign && !entry.status.is_final())
+            // Agents that were left alive ask when their run is over.
+            .filter(|(entry, _)| !entry.foreign && (!entry.status.is_final() || entry.kept))
             .map(|(_, place)| *place)
             .collect();
         let mut waiting: BTreeMap<SessionId, u32> = BTreeMap::new();

@@ -49,6 +49,7 @@ impl ServiceError {
             Self::AlreadyDecided { .. } | Self::NotAsked => ProblemCode::AlreadyDecided,
             Self::NoDigest
             | Self::NotShownWhole
+            | Self::NotShownAnywhere
             | Self::NoAlways(_)
             | Self::NoRule
             | Self::NothingToSave
@@ -92,6 +93,9 @@ impl ServiceError {
             Self::NoTerminal(_) => "`…/output` and `…/transcript` tell what it does",
             Self::NotRunning(_) => "`…/screen`, `…/output` and `…/recording` tell what it did",
             Self::NotShownWhole => "look at it in the agent's terminal, and answer there",
+            Self::NotShownAnywhere => {
+                "the agent has no terminal: deny it, and say that it should be done in smaller parts"
+            }
             Self::NoDigest => "send the intervention's `digest` along",
             Self::NoAlways(_) => "it can be approved once",
             Self::NoRule => "send the intervention's `always` along, as `rule`",

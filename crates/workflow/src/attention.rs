@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use coven_model::{AgentState, AttemptId, ContentDigest};
 
-use crate::state::{RunPhase, WorkflowRun};
+use crate::state::WorkflowRun;
 
 /// How long it may take from an agent's screen to its session, on a machine that is busy.
 pub const ATTENTION_DELAY: Duration = Duration::from_secs(5);
@@ -27,8 +27,7 @@ impl WorkflowRun {
     /// stopped, or is not the business of the run any more, waits for its end.
     pub fn is_unheard(&self, job: &AttemptId, shown: &ShownActivity) -> bool {
         let waits = shown.digest.is_some() || shown.is_unexplained;
-        let live = self.live(job).filter(|_| waits && self.phase == RunPhase::Running);
-        live.is_some_and(|live| !live.is_attended(shown.state))
+        self.watched(job).is_some_and(|live| waits && !live.is_attended(shown.state))
     }
 }
 

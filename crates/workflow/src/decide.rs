@@ -159,7 +159,12 @@ impl DecisionDraft {
         reason: String,
     ) -> Option<Intervention> {
         let run = self.run()?;
-        let (_, step, _) = run.current()?;
+        // What an agent asks that was left alive belongs to its own step, which is over.
+        let kept = task.as_ref().filter(|task| run.kept_jobs.contains_key(*task));
+        let step = match kept.and_then(|task| run.identity.locate(task)) {
+            Some((place, _)) => run.identity.plan.steps.get(place)?,
+            None => run.current()?.1,
+        };
         let id = InterventionId::in_session(run.session(), run.next_intervention);
         let intervention = Intervention::new(id, &step.name, kind, self.now);
         Some(Intervention { task, reason, ..intervention })
@@ -178,14 +183,14 @@ impl DecisionDraft {
 
     /// Withdraws every open intervention of this job.
     fn withdraw(&mut self, job: &AttemptId, reason: &str) {
-        let live = self.run().and_then(|run| run.live(job));
+        let live = self.run().and_then(|run| run.alive(job));
         let open = live.into_iter().flat_map(LiveJob::open).collect();
         self.withdraw_each(open, reason);
     }
 
     /// Withdraws those that are about what the agent showed until now.
     fn withdraw_questions(&mut self, job: &AttemptId, reason: &str) {
-        let live = self.run().and_then(|run| run.live(job));
+        let live = self.run().and_then(|run| run.alive(job));
         let open = live.into_iter().flat_map(LiveJob::open_questions).collect();
         self.withdraw_each(open, reason);
     }

@@ -133,6 +133,8 @@ fn create(state: &mut State, created: &SessionCreated) {
         interventions: std::collections::BTreeMap::new(),
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),
+        kept_jobs: std::collections::BTreeMap::new(),
+        kept_interventions: std::collections::BTreeMap::new(),
         rules: Vec::new(),
         trees: std::collections::BTreeMap::new(),
         retries: 0,

@@ -268,6 +268,8 @@ pub struct ObservedQuestion {
     pub excerpt: String,
     /// What the agent asks leave for.
     pub action: AskedAction,
+    /// Whether a rule can be made that answers the same by itself from now on.
+    pub offers_always: bool,
     /// What an answer must name.
     pub digest: ContentDigest,
     /// It was on the screen before the last answer and still is: only a person may answer it.

@@ -70,6 +70,14 @@ pub struct WorkflowRun {
     pub next_intervention: u64,
     /// Agents that were left alive on purpose, with their attempts.
     pub kept: BTreeMap<TaskId, u32>,
+    /// What is known of those agents: what they ask and what is said to them. It follows from the
+    /// facts, and states of before do not have it.
+    #[serde(skip)]
+    pub(crate) kept_jobs: BTreeMap<TaskId, Arc<LiveJob>>,
+    /// What those agents wait for, by number, likewise. It blocks nothing, because no task waits for
+    /// them any more.
+    #[serde(skip)]
+    pub(crate) kept_interventions: BTreeMap<u64, Arc<PendingIntervention>>,
     /// Commands that a person approved for the rest of the session.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "shared_list")]
     pub rules: Vec<Arc<SessionRule>>,
@@ -184,18 +192,42 @@ impl WorkflowRun {
 
     /// What waits for a person, the oldest first.
     pub fn interventions(&self) -> impl Iterator<Item = &Intervention> {
-        self.interventions.values().map(|pending| &pending.intervention)
+        self.all_pending().map(|(_, pending)| &pending.intervention)
+    }
+
+    /// What waits for a person by number, the oldest first: of the run and of the agents that were
+    /// left alive.
+    fn all_pending(&self) -> impl Iterator<Item = (u64, &Arc<PendingIntervention>)> {
+        let (mut run, mut kept) =
+            (self.interventions.iter().peekable(), self.kept_interventions.iter().peekable());
+        std::iter::from_fn(move || {
+            let kept_is_next = match (run.peek(), kept.peek()) {
+                (Some((run, _)), Some((kept, _))) => kept < run,
+                (run, _) => run.is_none(),
+            };
+            let next = if kept_is_next { kept.next() } else { run.next() };
+            next.map(|(number, pending)| (*number, pending))
+        })
     }
 
     /// The same as they are kept, to share them.
     pub fn open_interventions(&self) -> impl Iterator<Item = Arc<PendingIntervention>> {
-        self.interventions.values().cloned()
+        self.all_pending().map(|(_, pending)| pending.clone())
     }
 
     /// An open intervention and its number.
     pub(crate) fn pending(&self, id: &InterventionId) -> Option<(u64, &PendingIntervention)> {
         let number = self.number(id)?;
-        Some((number, self.interventions.get(&number)?))
+        let pending = self.interventions.get(&number);
+        let pending = pending.or_else(|| self.kept_interventions.get(&number));
+        Some((number, pending?))
+    }
+
+    /// The open intervention with this number.
+    pub(crate) fn open_intervention(&self, number: u64) -> Option<&Intervention> {
+        let open = self.interventions.get(&number);
+        let open = open.or_else(|| self.kept_interventions.get(&number));
+        open.map(|pending| &pending.intervention)
     }
 
     /// The number of an intervention of this session.
@@ -221,6 +253,48 @@ impl WorkflowRun {
     /// The live job with this id.
     pub fn live(&self, job: &AttemptId) -> Option<&LiveJob> {
         self.task(&job.task).filter(|task| task.attempt == job.attempt)?.live()
+    }
+
+    /// The agent of this attempt, if it was left alive on purpose.
+    pub fn kept_job(&self, job: &AttemptId) -> Option<&LiveJob> {
+        self.kept_jobs.get(&job.task).map(AsRef::as_ref).filter(|kept| kept.is_attempt(job))
+    }
+
+    /// The job of this id that has a process: one that is live, or an agent that was left alive.
+    pub fn alive(&self, job: &AttemptId) -> Option<&LiveJob> {
+        self.live(job).or_else(|| self.kept_job(job))
+    }
+
+    /// The agent that a message to a task is for: that of its live job, or one that it left alive.
+    pub fn addressee(&self, task: &TaskId) -> Option<(AttemptId, &LiveJob)> {
+        let live = self.task(task).and_then(|task| Some((task.job(), task.live()?)));
+        live.or_else(|| {
+            let kept = self.kept_jobs.get(task)?;
+            Some((kept.spec.job.attempt.clone(), kept.as_ref()))
+        })
+    }
+
+    /// All jobs that have a process or will have one: those that are live, and the agents that were
+    /// left alive.
+    pub fn all_alive(&self) -> impl Iterator<Item = (AttemptId, &LiveJob)> {
+        let live = self.live_jobs().map(|(task, live)| (task.job(), live));
+        let kept = self.kept_jobs.values();
+        live.chain(kept.map(|kept| (kept.spec.job.attempt.clone(), kept.as_ref())))
+    }
+
+    /// The live job of this attempt, or its agent that was left alive, if what it shows matters to
+    /// the run.
+    pub(crate) fn watched(&self, job: &AttemptId) -> Option<&LiveJob> {
+        match self.kept_job(job) {
+            Some(kept) => Some(kept).filter(|_| self.attends_kept()),
+            None => self.live(job).filter(|_| self.phase == RunPhase::Running),
+        }
+    }
+
+    /// Whether what agents show that were left alive still matters: not once they are ended with
+    /// their run.
+    pub(crate) fn attends_kept(&self) -> bool {
+        !matches!(self.phase, RunPhase::Stopping { end: StoppingEnd::Cancelled, .. })
     }
 
     /// All jobs that have not ended and were not left alive on purpose.

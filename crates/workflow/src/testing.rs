@@ -254,6 +254,7 @@ pub(crate) fn asks(task: &str, attempt: u32, seen: u64, what: &str) -> SessionIn
         excerpt: what.to_owned(),
         help: None,
         action: coven_model::AskedAction::default(),
+        offers_always: true,
         digest: ContentDigest::of_bytes(what.as_bytes()),
         repeated: false,
     };

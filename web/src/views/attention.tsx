@@ -291,7 +291,9 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
         <p class="unseen"><Warn size={13} /> <span>Asked again: {item.refused}</span></p>
       )}
       {item.truncated && (
-        <p class="unseen muted"><Warn size={13} /> <span>A part of this is not on the agent's screen. Open its terminal and answer there.</span></p>
+        <p class="unseen muted"><Warn size={13} /> <span>{item.kind !== "approval" || item.options.includes("approve")
+          ? "A part of this is not on the agent's screen. Open its terminal and answer there."
+          : "A part of this is not shown, and the agent has no terminal: it can be denied."}</span></p>
       )}
       {item.kind === "approval" && !item.truncated && item.excerpt && !toEnd && (
         <p class="unseen muted"><Warn size={13} /> <span>Scroll to the end of it before you approve.</span></p>
@@ -355,7 +357,7 @@ function Card({ item, current, locked, within, onFocus, onDecide, mayDecide, sho
           <button type="button" data-rule="back" class="quiet" onClick={() => onRule(false)}>Back</button>
         </div>
       )}
-      {item.options.includes("approve-always") && item.noAlways && (
+      {item.noAlways && item.options.includes("approve") && (
         <p class="no-always muted"><Warn size={13} /> <span>Always is not possible: {item.noAlways}</span></p>
       )}
     </li>

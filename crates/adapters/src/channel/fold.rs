@@ -301,6 +301,10 @@ impl<'a> ChannelSink<'a> {
             self.refuse(question.request, &question.message);
             return;
         }
+        // Nobody has told it to do anything at the moment, so no rule was meant for this.
+        if fold.phase() != ChannelPhase::Working {
+            question.doubts.push("turn: none runs".to_owned());
+        }
         question.place = fold.asked;
         fold.asked += 1;
         fold.open.push(OpenQuestion { question: question.clone(), bytes });

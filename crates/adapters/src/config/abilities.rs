@@ -12,9 +12,15 @@ impl Config {
         let modes = [AgentMode::Interactive, AgentMode::Headless].into_iter().filter_map(|mode| {
             let settings = self.modes.get(mode)?;
             let granted = |level: &PermissionLevel| {
-                settings.permissions.contains_key(level)
-                    || self.permissions.contains_key(level)
-                    || self.is_granted_by_channel(mode, *level)
+                // Where the protocol is spoken, the arguments of the other way are not given.
+                let channel = self.channel.as_ref();
+                match channel.filter(|_| self.speaks(mode, Some(*level), false)) {
+                    Some(channel) => channel.grants(*level),
+                    None => {
+                        settings.permissions.contains_key(level)
+                            || self.permissions.contains_key(level)
+                    }
+                }
             };
             Some((mode, PermissionLevel::ALL.into_iter().filter(granted).collect()))
         });
@@ -38,17 +44,6 @@ impl Config {
             let in_args = settings.is_some() && args.is_some_and(|args| !args.is_empty());
             in_args || self.speaks(*mode, None, false)
         })
-    }
-
-    /// Whether a level is granted in the program's own protocol, where a step of that level speaks
-    /// it. That it asks is what the protocol is for.
-    fn is_granted_by_channel(&self, mode: AgentMode, level: PermissionLevel) -> bool {
-        let granted = self.channel.as_ref().is_some_and(|channel| {
-            level == PermissionLevel::Ask
-                || channel.permissions.contains_key(&level)
-                || channel.mode.contains_key(&level)
-        });
-        granted && self.speaks(mode, Some(level), false)
     }
 }
 
@@ -74,5 +69,12 @@ mod tests {
         let edits = r#""permissions": {"edits": ["--edits"]}"#;
         assert_eq!(granted(&format!(r#"{{"kind": "acp", {edits}}}"#)), "ask");
         assert_eq!(granted(&format!(r#"{{"kind": "acp", "always": true, {edits}}}"#)), "ask edits");
+        // The arguments of the other way are not given to a program that is spoken to.
+        let text = r#"{"modes": {"headless": {"transcript": "text"}},
+            "permissions": {"read-only": ["-r"], "edits": ["-e"], "all": ["-a"]},
+            "channel": {"kind": "acp", "always": true, "mode": {"all": "yolo"}}}"#;
+        let config = Config::read(&SourceFile::new("test", text)).value.unwrap();
+        let levels = &config.abilities("test").modes[&AgentMode::Headless];
+        assert_eq!(levels.iter().map(|level| level.as_str()).collect::<Vec<_>>(), ["ask", "all"]);
     }
 }

@@ -67,6 +67,14 @@ impl Config {
 }
 
 impl ChannelConfig {
+    /// Whether a level is granted to a program that is spoken to. That it asks is what the protocol
+    /// is for.
+    pub(crate) fn grants(&self, level: PermissionLevel) -> bool {
+        level == PermissionLevel::Ask
+            || self.permissions.contains_key(&level)
+            || self.mode.contains_key(&level)
+    }
+
     /// Whether a version of the program speaks it; nothing stands for the newest one.
     pub fn is_known_to(&self, version: Option<&ProgramVersion>) -> bool {
         ProgramVersion::is_since(self.since.as_deref(), version)

@@ -261,3 +261,25 @@ fn every_built_in_asks_by_default_on_a_terminal() {
         assert_eq!(mode.default_permission, Some(PermissionLevel::Ask), "{name}");
     }
 }
+
+#[test]
+fn a_level_that_a_protocol_does_not_grant_is_refused_and_not_replaced_by_questions() {
+    let config = config(
+        r#"{"modes": {"headless": {"transcript": "text"}},
+            "permissions": {"read-only": ["-r"], "edits": ["-e"], "all": ["-a"]},
+            "channel": {"kind": "acp", "always": true, "permissions": {"edits": ["--edits"]},
+                "mode": {"all": "yolo"}}}"#,
+    );
+    let spoken = |level| {
+        let request = LaunchRequest { permission: level, channel: true, ..HEADLESS };
+        launch("t", &config, &request)
+    };
+    assert_eq!(spoken(Some(PermissionLevel::Edits)).unwrap().args, ["--edits"]);
+    let all = spoken(Some(PermissionLevel::All)).unwrap();
+    assert_eq!(all.channel.unwrap().mode.as_deref(), Some("yolo"));
+    for level in [None, Some(PermissionLevel::Ask)] {
+        assert_eq!(spoken(level).unwrap().permission, Some(PermissionLevel::Ask));
+    }
+    let refused = spoken(Some(PermissionLevel::ReadOnly)).unwrap_err();
+    assert!(refused.to_string().contains("ask, edits, all"), "{refused}");
+}

@@ -69,6 +69,14 @@ impl LineSplitter {
         }
     }
 
+    /// How much is kept of the line that has not ended.
+    pub(crate) fn unfinished(&self) -> usize {
+        match &self.pending {
+            UnfinishedLine::Whole(bytes) => bytes.len(),
+            UnfinishedLine::Overlong { head, .. } => head.len(),
+        }
+    }
+
     pub(crate) fn buffered(&self) -> usize {
         match &self.pending {
             UnfinishedLine::Whole(bytes) => bytes.capacity(),

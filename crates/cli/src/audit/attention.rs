@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use coven_model::event::SessionEvent;
-use coven_model::{AttemptId, JobWork, Timestamp};
+use coven_model::event::{SessionEvent, TaskEnded};
+use coven_model::{AttemptId, JobWork, ProcessEnding, Timestamp};
 use coven_runtime::processes;
 use coven_store::session::ReadOnlySession;
 use coven_store::{Attempt, JournalRecord};
@@ -69,7 +69,8 @@ pub(super) fn tapes(
     tell: &mut dyn FnMut(usize),
 ) -> BTreeMap<AttemptId, Vec<AgentMoment>> {
     let ended = records.iter().filter_map(|record| match &record.fact {
-        SessionEvent::TaskEnded(ended) => Some((&ended.job, record.time)),
+        SessionEvent::TaskEnded(ended) if !is_kept(ended) => Some((&ended.job, record.time)),
+        SessionEvent::TaskReleased { job, .. } => Some((job, record.time)),
         _ => None,
     });
     let ended: BTreeMap<&AttemptId, Timestamp> = ended.collect();
@@ -96,6 +97,11 @@ pub(super) fn tapes(
         Some((job.clone(), read(job)?))
     };
     agents.enumerate().filter_map(&mut read_next).collect()
+}
+
+/// Whether the agent of a task that is over was left alive.
+fn is_kept(ended: &TaskEnded) -> bool {
+    ended.outcome.ending == ProcessEnding::Alive
 }
 
 fn is_alive(attempt: &Attempt) -> bool {
@@ -146,8 +152,14 @@ impl AttentionWalk {
         match moment {
             SessionMoment::Fact(fact) => {
                 self.state = fold(std::mem::take(&mut self.state), fact);
-                if let SessionEvent::TaskEnded(ended) = fact {
-                    self.shown.remove(&ended.job);
+                match fact {
+                    SessionEvent::TaskEnded(ended) if !is_kept(ended) => {
+                        self.shown.remove(&ended.job);
+                    }
+                    SessionEvent::TaskReleased { job, .. } => {
+                        self.shown.remove(job);
+                    }
+                    _ => {}
                 }
             }
             SessionMoment::Agent(job, AgentMoment { shown: Some(shown), .. }) => {

@@ -28,6 +28,11 @@ pub(super) struct JournalSummary {
 const TREE_COMMANDS: [&str; 5] = ["checkout", "commit", "compare", "setup", "teardown"];
 
 impl JournalSummary {
+    /// Whether nothing more is written: the run is over, and no agent was left alive.
+    pub(super) fn is_over(&self) -> bool {
+        self.status.is_final() && self.kept.is_empty()
+    }
+
     /// Whether a folder is that of a command that ran in one of the trees.
     pub(super) fn is_of_a_tree(&self, job: &AttemptId) -> bool {
         let Some((name, what)) = job.task.as_str().rsplit_once('.') else { return false };
@@ -54,6 +59,10 @@ struct JournalCounter<'a> {
     steps: BTreeMap<u32, AuditedStep>,
     planned: Option<usize>,
     open: BTreeSet<InterventionId>,
+    /// Those of them that agents ask which were left alive: no run waits for them.
+    open_of_kept: BTreeSet<InterventionId>,
+    /// The attempts whose agents have asked something.
+    asked_by: BTreeMap<InterventionId, AttemptId>,
     asked: BTreeSet<InterventionId>,
     delivered: BTreeSet<InterventionId>,
     findings: &'a mut Vec<String>,
@@ -70,6 +79,8 @@ pub(super) fn check(
         steps: BTreeMap::new(),
         planned: None,
         open: BTreeSet::new(),
+        open_of_kept: BTreeSet::new(),
+        asked_by: BTreeMap::new(),
         asked: BTreeSet::new(),
         delivered: BTreeSet::new(),
         findings,
@@ -102,7 +113,11 @@ impl JournalCounter<'_> {
     }
 
     fn fact(&mut self, seq: u64, event: &SessionEvent) {
-        if self.told.status.is_final() && !may_follow_the_end(event) {
+        if let Some((id, job)) = asker(event) {
+            self.asked_by.insert(id, job);
+        }
+        let follows = || may_follow_the_end(event) || self.is_about_kept(event);
+        if self.told.status.is_final() && !follows() {
             let (kind, status) = (event.kind(), self.told.status);
             self.wrong(format!("fact {seq} ({kind}) comes after the run was {status}"));
         }
@@ -141,6 +156,9 @@ impl JournalCounter<'_> {
                 let new = self.asked.insert(id.clone());
                 self.holds(new, || format!("fact {seq}: {id} is asked twice"));
                 self.open.insert(id.clone());
+                if self.is_about_kept(event) {
+                    self.open_of_kept.insert(id.clone());
+                }
             }
             SessionEvent::InputDecided { intervention, .. } => {
                 let id = &intervention.id;
@@ -149,6 +167,7 @@ impl JournalCounter<'_> {
             }
             SessionEvent::InterventionResolved { id, .. }
             | SessionEvent::InterventionWithdrawn { id, .. } => {
+                self.open_of_kept.remove(id);
                 let open = self.open.remove(id);
                 self.holds(open, || format!("fact {seq}: {id} is decided and was not open"));
             }
@@ -165,12 +184,34 @@ impl JournalCounter<'_> {
             SessionEvent::TaskReleased { job, .. } => {
                 let kept = self.told.kept.remove(job);
                 self.holds(kept, || format!("fact {seq}: {job} is gone and was not kept"));
+                let still = |id: &InterventionId| self.asked_by.get(id) == Some(job);
+                let still: Vec<_> = self.open.iter().filter(|id| still(id)).cloned().collect();
+                for id in still {
+                    self.wrong(format!("fact {seq}: {job} is gone and {id} still waits"));
+                }
             }
             SessionEvent::SessionDeleted { .. } => self.told.is_deleted = true,
             SessionEvent::TreeWanted(wanted) => {
                 self.told.trees.insert(wanted.tree.clone());
             }
             _ => {}
+        }
+    }
+
+    /// Whether a fact is about an agent that was left alive: what it asks, and what it is told. The
+    /// run may be over by then.
+    fn is_about_kept(&self, event: &SessionEvent) -> bool {
+        let is_kept = |job: &AttemptId| self.told.kept.contains(job);
+        let of_kept = |id: &InterventionId| self.asked_by.get(id).is_some_and(is_kept);
+        match event {
+            SessionEvent::InterventionRequired { intervention, .. }
+            | SessionEvent::InputDecided { intervention, .. } => of_kept(&intervention.id),
+            SessionEvent::InterventionResolved { id, .. }
+            | SessionEvent::InterventionWithdrawn { id, .. } => of_kept(id),
+            SessionEvent::InputQueued { job, .. }
+            | SessionEvent::InputDelivered { job, .. }
+            | SessionEvent::InputRefused { job, .. } => is_kept(job),
+            _ => false,
         }
     }
 
@@ -221,7 +262,8 @@ impl JournalCounter<'_> {
             return;
         }
         let status = self.told.status;
-        let open: Vec<String> = self.open.iter().map(ToString::to_string).collect();
+        let of_run = self.open.difference(&self.open_of_kept);
+        let open: Vec<String> = of_run.map(ToString::to_string).collect();
         for id in open {
             self.wrong(format!("the run is {status} and {id} still waits"));
         }
@@ -237,6 +279,17 @@ impl JournalCounter<'_> {
             }
         }
     }
+}
+
+/// The attempt whose agent asks something, with what it asks.
+fn asker(event: &SessionEvent) -> Option<(InterventionId, AttemptId)> {
+    let (intervention, attempt) = match event {
+        SessionEvent::InterventionRequired { intervention, attempt } => (intervention, (*attempt)?),
+        SessionEvent::InputDecided { intervention, attempt, .. } => (intervention, *attempt),
+        _ => return None,
+    };
+    let job = AttemptId { task: intervention.task.clone()?, attempt };
+    Some((intervention.id.clone(), job))
 }
 
 fn may_follow_the_end(event: &SessionEvent) -> bool {

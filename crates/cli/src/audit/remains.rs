@@ -83,8 +83,12 @@ fn one(
     tell: &mut dyn FnMut(usize, u64),
 ) {
     let over = ending.is_some() && !told.kept.contains(job);
+    // An agent that was left alive ends later, or is lost like any other: nobody saw how it ended.
+    let is_kept = ending == Some(&ProcessEnding::Alive);
+    let may_have_no_outcome =
+        may_have_no_folder(ending) || (is_kept && (!over || matches!(attempt.exit(), Ok(None))));
     match attempt.outcome() {
-        Ok(None) if ending.is_some() && !may_have_no_folder(ending) => {
+        Ok(None) if !may_have_no_outcome => {
             report.findings.push(format!("{job} ended and has no outcome on disk"));
         }
         Ok(Some(outcome)) => {

@@ -267,7 +267,12 @@ impl QuestionPrompt {
             return true;
         }
         if asked.truncated {
-            "a part of it is not shown: [o] opens its terminal".clone_into(&mut self.note);
+            let what = if question::has_terminal(asked) {
+                "a part of it is not shown: [o] opens its terminal"
+            } else {
+                "a part of it is not shown, so it can only be denied"
+            };
+            what.clone_into(&mut self.note);
             return false;
         }
         if asked.kind != InterventionKind::Approval {

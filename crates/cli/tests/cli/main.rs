@@ -31,6 +31,7 @@ mod inbox;
 mod init;
 mod inside;
 mod json;
+mod kept;
 mod keys;
 mod large_values;
 mod locale;

@@ -7,9 +7,7 @@ use coven_model::{
     AgentMode, AttemptId, ContentDigest, Intervention, InterventionChoice, InterventionId,
     InterventionKind, SessionId, TaskId,
 };
-use coven_runner::{
-    AgentReporter, AgentRunner, DeliveryError, HeadlessRunner, Message, ReportRefused,
-};
+use coven_runner::{AgentReporter, AgentRunner, DeliveryError, HeadlessRunner, ReportRefused};
 use coven_workflow::SessionInput;
 use coven_workflow::state::RefusalReason;
 
@@ -39,8 +37,7 @@ fn delivery_of(
     job: &AttemptId,
     last: u32,
 ) -> Option<Result<bool, RequestError>> {
-    let live = snapshot.live(&job.task).filter(|(now, _)| now == job);
-    let Some((_, live)) = live else {
+    let Some(live) = snapshot.state().run().and_then(|run| run.alive(job)) else {
         return Some(Err(RequestError::NotDelivered(DeliveryError::Ended)));
     };
     let Some(typing) = live.typing.as_ref().filter(|typing| typing.number <= last) else {
@@ -199,7 +196,7 @@ impl Orchestrator {
         let Some(controller) = self.controller(&intervention.session()) else { return Ok(true) };
         if let Some(task) = task {
             let snapshot = controller.snapshot();
-            let live = snapshot.live(&task);
+            let live = snapshot.addressee(&task);
             let number = match choice {
                 InterventionChoice::Send => live.map(|(_, live)| live.sent),
                 InterventionChoice::Retry | InterventionChoice::SendAnyway => {
@@ -306,14 +303,6 @@ impl Orchestrator {
             self.input(id, SessionInput::Typed { job, text, by }).await?;
             return Ok(true);
         }
-        // An agent that outlives its task belongs to no job any more.
-        if controller.snapshot().live(task).is_none()
-            && let Ok((job, agent)) = self.running_agent(id, task)
-        {
-            agent.send(Message::new(text.as_str())).await?;
-            self.input(id, SessionInput::Typed { job, text, by }).await?;
-            return Ok(true);
-        }
         let message = SessionInput::Message { task: task.clone(), text, by };
         match self.input(id, message).await {
             // A task that is over has no agent to talk to.
@@ -322,7 +311,7 @@ impl Orchestrator {
             }
             taken => taken?,
         }
-        let last = controller.snapshot().live(task).map(|(_, live)| live.sent);
+        let last = controller.snapshot().addressee(task).map(|(_, live)| live.sent);
         self.message_arrives(&controller, task, last).await
     }
 
@@ -334,7 +323,9 @@ impl Orchestrator {
         number: Option<u32>,
     ) -> Result<bool, RequestError> {
         let snapshot = controller.snapshot();
-        let Some(((job, _), number)) = snapshot.live(task).zip(number) else { return Ok(false) };
+        let Some(((job, _), number)) = snapshot.addressee(task).zip(number) else {
+            return Ok(false);
+        };
         let arrived = controller.until(|snapshot| delivery_of(snapshot, &job, number));
         tokio::select! {
             arrived = tokio::time::timeout(DELIVERY_REPORT_TIMEOUT, arrived) => match arrived {

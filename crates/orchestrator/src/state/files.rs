@@ -170,7 +170,9 @@ fn milestone(facts: &[SessionEvent]) -> Milestone {
     let of = |fact: &SessionEvent| match fact {
         SessionEvent::WorkflowCompleted { .. }
         | SessionEvent::WorkflowFailed { .. }
-        | SessionEvent::WorkflowCancelled { .. } => Milestone::Run,
+        | SessionEvent::WorkflowCancelled { .. }
+        // The last that is known of a session whose run is over.
+        | SessionEvent::TaskReleased { .. } => Milestone::Run,
         SessionEvent::TaskEnded(_) => Milestone::Job,
         _ => Milestone::None,
     };

@@ -25,6 +25,7 @@ mod faults;
 mod feed;
 mod grimoires;
 mod handlers;
+mod kept_agents;
 mod killed;
 mod library;
 mod links;

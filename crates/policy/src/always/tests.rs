@@ -73,8 +73,8 @@ fn a_rule_shows_what_would_not_show_by_its_number() {
 fn what_was_not_read_whole_makes_no_rule() {
     let whole = asked("cargo test");
     let none = |action: AskedAction| always_rule("demo", &action).unwrap_err().to_string();
-    assert_snapshot!(none(AskedAction { command: None, ..whole.clone() }), @"the command cannot be read from the agent's screen");
-    assert_snapshot!(none(AskedAction { truncated: true, ..whole.clone() }), @"a part of the command is not on the agent's screen");
+    assert_snapshot!(none(AskedAction { command: None, ..whole.clone() }), @"the agent does not show a command that can be read");
+    assert_snapshot!(none(AskedAction { truncated: true, ..whole.clone() }), @"a part of the command is not shown");
     assert_snapshot!(none(AskedAction { wrapped: true, ..whole }), @"the agent broke the command into rows, which looks like line breaks of the command");
     assert_snapshot!(none(asked("cargo test \"")), @"the command cannot be taken apart: it is not a command that can be parsed");
     assert_snapshot!(none(asked("touch x # cargo test")), @"the command cannot be taken apart: there is a comment in it");

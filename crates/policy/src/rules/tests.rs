@@ -343,7 +343,7 @@ fn what_is_not_whole_or_not_known_is_asked() {
     let whole = command("cargo test");
     assert_snapshot!(ask(&whole), @"allow by policy:user:tests:");
     let cut = AskedAction { truncated: true, ..whole.clone() };
-    assert_snapshot!(ask(&cut), @"ask by policy:user:tests: the rule says allow, and a part of what is asked is not on the agent's screen");
+    assert_snapshot!(ask(&cut), @"ask by policy:user:tests: the rule says allow, and a part of what is asked is not shown");
     assert_snapshot!(ask(&tool("shell")), @"ask by policy: no rule is about this question");
     // A break at a full row may be a line break of the command.
     let broken = AskedAction { wrapped: true, ..command("cargo test a\ntouch X") };

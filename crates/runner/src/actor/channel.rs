@@ -62,7 +62,7 @@ impl RunnerActor {
         let UnsavedOutput { bytes, last } = channel.unsaved;
         let is_due = bytes >= SNAP_EVERY || (bytes > 0 && now >= last + SNAP_AFTER_REST);
         // The mark has to be behind all input that the state knows of.
-        if !is_due || !self.input.is_written() {
+        if !is_due || !self.input.is_written() || !channel.may_be_saved() {
             return;
         }
         channel.unsaved = UnsavedOutput { bytes: 0, last: now };
@@ -216,6 +216,7 @@ impl RunnerActor {
         let AgentReader::Channel(channel) = &self.reader else { return };
         let mut verdict = channel.verdict();
         verdict.evidence.text = self.redactor.clean(&verdict.evidence.text);
+        verdict.evidence.region = self.redactor.clean(&verdict.evidence.region);
         let known = self.published.verdict.borrow().clone();
         if (known.state, known.kind, &known.digest)
             != (verdict.state, verdict.kind, &verdict.digest)
@@ -375,7 +376,7 @@ impl RunnerActor {
 
     pub(super) fn channel_deadline(&self) -> Option<Duration> {
         let AgentReader::Channel(channel) = &self.reader else { return None };
-        let can_save = self.folder.is_some() && self.input.is_written();
+        let can_save = self.folder.is_some() && self.input.is_written() && channel.may_be_saved();
         let save =
             (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
         [channel.overdue_at(), save].into_iter().flatten().min()

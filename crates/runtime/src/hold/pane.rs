@@ -362,9 +362,8 @@ impl HolderPane {
 
 impl Drop for HolderPane {
     fn drop(&mut self) {
-        if let Some(child) = &self.child
-            && matches!(self.state, HeldPaneState::Exited(_) | HeldPaneState::Lost)
-        {
+        // One that goes on without a pane ends some day, and nothing here would hear of it.
+        if let Some(child) = &self.child {
             child.reap();
         }
     }

@@ -95,8 +95,15 @@ fn start_holder(
         let is_full = OpenObstacle::of(&source) == OpenObstacle::Full;
         return Err(if is_full { full(step) } else { SpawnError::Io { step, source } });
     }
-    let heard = holder.stdout.take().map(hear).transpose();
-    match heard.map_err(|source| SpawnError::Io { step: "hearing from the holder", source })? {
+    let heard = match holder.stdout.take().map(hear).transpose() {
+        Ok(heard) => heard,
+        Err(source) => {
+            // What it started is found by its folder.
+            super::reap_later(holder);
+            return Err(SpawnError::Io { step: "hearing from the holder", source });
+        }
+    };
+    match heard {
         Some(StartReport::Started) => Ok(holder),
         Some(StartReport::Failed { message, errno, full: is_full }) => {
             best_effort("reap a holder that failed", holder.wait());
@@ -108,7 +115,10 @@ fn start_holder(
                 None => SpawnError::Refused(message),
             })
         }
-        None => Err(SpawnError::Refused("the holder has no output".to_owned())),
+        None => {
+            super::reap_later(holder);
+            Err(SpawnError::Refused("the holder has no output".to_owned()))
+        }
     }
 }
 

@@ -69,3 +69,25 @@ fn an_ended_holder_does_not_stay_as_a_defunct_child() {
     }
     drop(domain);
 }
+
+/// The daemon lets go of an agent that lives on, and is not told of its end.
+#[test]
+fn a_holder_that_ends_after_its_pane_was_let_go_does_not_stay_as_a_defunct_child() {
+    let attempts = Attempts::new();
+    let config = attempts.config("read line", Connection::Pipes);
+    let domain = domain();
+    let pane = domain.spawn(&config).unwrap();
+    let folder = HolderFolder::new(config.folder.clone().unwrap());
+    let holder = folder.spawn_record().unwrap().unwrap().holder.unwrap();
+    drop(pane);
+    let mut second = adopted(&config, 0);
+    ends(&mut second);
+    drop(second);
+    let status = format!("/proc/{}/stat", holder.pid);
+    let deadline = Instant::now() + panes::DEADLINE;
+    while std::path::Path::new(&status).exists() {
+        assert!(Instant::now() < deadline, "it is still there");
+        std::thread::yield_now();
+    }
+    drop(domain);
+}

@@ -20,6 +20,9 @@ use crate::text::printable;
 /// How much of what a process without a terminal printed is shown as its screen.
 const TAIL_BYTES: i64 = 64 * 1024;
 
+/// How much more is read, so that a secret at the beginning of that is whole.
+const MAX_SECRET_BYTES: i64 = 64 * 1024;
+
 /// The screen of a living agent, or the one that its tape gives.
 pub(super) async fn of(access: &TaskAccess, live: bool) -> Result<TaskScreen, ServiceError> {
     let attempt = access.attempt.clone();
@@ -54,11 +57,14 @@ fn nothing_yet(error: coven_tape::Error) -> Result<(Emulated, u64), ServiceError
 /// The end of what a process without a terminal printed, as if it had one, without its secrets.
 fn printed(folder: &Path) -> Result<(Emulated, u64), ServiceError> {
     let mut screen = Emulated::new(GridSize::default());
-    let query = OutputQuery { offset: Some(-TAIL_BYTES), ..OutputQuery::default() };
-    let piece = output::read(folder, &query, false)?;
+    let offset = Some(-(TAIL_BYTES + MAX_SECRET_BYTES));
+    let piece = output::read(folder, &OutputQuery { offset, ..OutputQuery::default() }, false)?;
     let hidden = HiddenTexts::load(folder).map_err(ServiceError::unreadable)?;
-    let text = hidden.clean(&coven_terminal::sanitise::strip(&piece.bytes)).replace('\n', "\r\n");
-    screen.feed(text.trim_end().as_bytes());
+    let text = hidden.clean(&coven_terminal::sanitise::strip(&piece.bytes));
+    // Cut only now: of a secret, a part is not recognised.
+    let tail = usize::try_from(TAIL_BYTES).unwrap_or_default();
+    let begin = text.floor_char_boundary(text.len().saturating_sub(tail));
+    screen.feed(text[begin..].replace('\n', "\r\n").trim_end().as_bytes());
     Ok((screen, piece.next))
 }
 
@@ -82,5 +88,31 @@ fn picture(
         dump: STANDARD.encode(dump),
         offset,
         live,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coven_tape::{Options as TapeOptions, TapeStream, TapeWriter};
+
+    use super::*;
+
+    /// What a secret is cut in is shown by its second half, which nothing recognises as one.
+    #[test]
+    fn of_a_secret_at_the_beginning_of_what_is_shown_no_part_is_shown() {
+        let secret = "caller-s3cret-0001-with-an-end";
+        let tail = usize::try_from(TAIL_BYTES).unwrap();
+        for seen in [1, 10, secret.len() - 1] {
+            let root = tempfile::tempdir().unwrap();
+            let folder = std::fs::canonicalize(root.path()).unwrap();
+            HiddenTexts::of([secret]).save(&folder).unwrap();
+            let mut tape = TapeWriter::create(&folder, TapeOptions::default()).unwrap();
+            let text = format!("begin {secret}{}", "\n".repeat(tail - seen));
+            tape.output(0, TapeStream::Out, text.as_bytes()).unwrap();
+            drop(tape);
+            let (mut screen, _) = printed(&folder).unwrap();
+            let shown = screen.snapshot().text();
+            assert!(!shown.contains("end") && !shown.contains("cret"), "{seen}: {shown}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::question::{above_entries, command_line, question_line, shortened};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, LiveJob, PendingText, RefusedQuestion, RunPhase, WorkflowRun};
+use crate::state::{AnswerPhase, LiveJob, PendingText, RefusedQuestion, WorkflowRun};
 
 /// How often rules deny the same question of an agent before a person is asked.
 const MAX_DENIALS: u32 = 5;
@@ -53,10 +53,14 @@ impl WorkflowRun {
 }
 
 impl DecisionDraft {
-    /// The live job, if what is seen on its screen still matters.
+    /// The live job, or the agent that was left alive, if what is seen on its screen still matters.
     fn watched_job(&self, job: &AttemptId) -> Option<&LiveJob> {
-        let run = self.run().filter(|run| run.phase == RunPhase::Running)?;
-        run.live(job).filter(|live| live.stop.is_none())
+        self.run()?.watched(job).filter(|live| live.stop.is_none())
+    }
+
+    /// Whether the agent of this attempt was left alive: no task waits for it any more.
+    fn is_kept(&self, job: &AttemptId) -> bool {
+        self.run().is_some_and(|run| run.kept_job(job).is_some())
     }
 
     pub(super) fn observed(&mut self, job: &AttemptId, seen: u64, what: ScreenObservation) {
@@ -88,7 +92,8 @@ impl DecisionDraft {
         if live.say.is_some() {
             return self.agent_idles(job, seen, false, None);
         }
-        if live.turn.is_some() {
+        // Nobody waits for the turns of an agent that was left alive.
+        if live.turn.is_some() || self.is_kept(job) {
             return;
         }
         let deadline = live.deadline;
@@ -158,6 +163,14 @@ impl DecisionDraft {
         if is_generic {
             intervention.options.retain(|choice| *choice != InterventionChoice::Deny);
         }
+        // What is not shown whole is looked at on the agent's terminal, where there is one.
+        let is_hidden =
+            truncated && self.watched_job(job).is_some_and(|live| live.channel.is_some());
+        intervention.options.retain(|choice| match choice {
+            InterventionChoice::ApproveAlways => question.offers_always && !is_hidden,
+            InterventionChoice::Approve => !is_hidden,
+            _ => true,
+        });
         intervention.rule = Some(question.rule);
         intervention.help = question.help;
         intervention.tool = tool;
@@ -205,8 +218,14 @@ impl DecisionDraft {
     fn ask_person(&mut self, job: &AttemptId, seen: u64, intervention: Box<Intervention>) {
         let attempt = Some(job.attempt);
         self.record(SessionEvent::InterventionRequired { intervention, attempt });
-        let status = TaskStatus::WaitingForUser;
-        self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        self.task_is(job, TaskStatus::WaitingForUser, seen);
+    }
+
+    /// The status of a task changes. A task whose agent was left alive is done for ever.
+    fn task_is(&mut self, job: &AttemptId, status: TaskStatus, seen: u64) {
+        if !self.is_kept(job) {
+            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+        }
     }
 
     /// The agent waits, and nobody was asked.
@@ -221,8 +240,7 @@ impl DecisionDraft {
         let asked = |live: &LiveJob| live.open_questions().next().is_some();
         if self.watched_job(job).is_some_and(asked) {
             self.withdraw_questions(job, "the agent went on by itself");
-            let status = TaskStatus::Running;
-            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+            self.task_is(job, TaskStatus::Running, seen);
         }
     }
 
@@ -239,6 +257,10 @@ impl DecisionDraft {
         let (kind, task) = (InterventionKind::UnknownState, Some(job.task.clone()));
         let reason = format!("{} shows something that its adapter does not know", job.task);
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return };
+        if self.is_kept(job) {
+            // Its task is done already.
+            intervention.options.retain(|choice| *choice != InterventionChoice::Complete);
+        }
         intervention.excerpt = excerpt;
         intervention.expires_at = deadline;
         self.ask_person(job, seen, Box::new(intervention));
@@ -246,19 +268,17 @@ impl DecisionDraft {
 
     /// What the agent asked, or what nobody knew, is over.
     fn end_questions(&mut self, job: &AttemptId, seen: u64) {
-        let open = self.run().and_then(|run| run.live(job)).map(LiveJob::asked_now);
+        let open = self.run().and_then(|run| run.alive(job)).map(LiveJob::asked_now);
         if let Some(open) = open.filter(|open| !open.is_empty()) {
             self.withdraw_each(open, "the agent does not ask it any more");
-            let status = TaskStatus::Running;
-            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+            self.task_is(job, TaskStatus::Running, seen);
         }
         let run = self.run();
-        let turn = run.and_then(|run| run.live(job)).and_then(|live| live.turn);
-        let open = run.zip(turn).and_then(|(run, turn)| run.interventions.get(&turn));
-        if open.is_some_and(|open| open.intervention.kind == InterventionKind::UnknownState) {
+        let turn = run.and_then(|run| run.alive(job)).and_then(|live| live.turn);
+        let open = run.zip(turn).and_then(|(run, turn)| run.open_intervention(turn));
+        if open.is_some_and(|open| open.kind == InterventionKind::UnknownState) {
             self.withdraw_questions(job, "the agent shows what is known");
-            let status = TaskStatus::Running;
-            self.record(SessionEvent::TaskStatus { job: job.clone(), status, seen });
+            self.task_is(job, TaskStatus::Running, seen);
         }
     }
 
@@ -282,7 +302,8 @@ impl DecisionDraft {
             }
             return;
         }
-        if !worked || live.turn.is_some() {
+        // Nobody waits for the turns of an agent that was left alive.
+        if !worked || live.turn.is_some() || self.is_kept(job) {
             return;
         }
         let Some((_, step, _)) = self.current() else { return };
@@ -300,7 +321,7 @@ impl DecisionDraft {
     }
 
     pub(super) fn delivered(&mut self, job: AttemptId, number: u32, seen: u64) {
-        let live = self.run().and_then(|run| run.live(&job));
+        let live = self.run().and_then(|run| run.alive(&job));
         let typing = live.and_then(|live| live.typing.as_ref());
         if typing.is_some_and(|typing| typing.number == number) {
             let input = DeliveredInput::Queued(number);
@@ -353,13 +374,11 @@ impl DecisionDraft {
     /// last of the texts on their way to it.
     pub(super) fn message(&mut self, task: &TaskId, text: String, by: String) {
         let Some(run) = self.run() else { return };
-        let Some(task) = run.task(task) else { return };
-        let (Some(live), job) = (task.live(), task.job()) else { return };
+        let Some((job, live)) = run.addressee(task) else { return };
         // What nobody knows stays a question: a message is no answer to what its sender has not
         // seen.
-        let open = live.turn.and_then(|turn| run.interventions.get(&turn));
-        let is_known =
-            open.is_some_and(|open| open.intervention.kind != InterventionKind::UnknownState);
+        let open = live.turn.and_then(|turn| run.open_intervention(turn));
+        let is_known = open.is_some_and(|open| open.kind != InterventionKind::UnknownState);
         if let Some(turn) = live.turn.filter(|_| is_known) {
             let id = InterventionId::in_session(run.session(), turn);
             let decision = InterventionDecision::new(InterventionChoice::Send, by).with_text(text);
@@ -391,15 +410,12 @@ impl DecisionDraft {
             let asked = live.question(number);
             asked.is_some_and(|asked| matches!(asked.answer, AnswerPhase::Decided(_)))
         };
-        run.live_jobs().find(|(_, live)| on_its_way(live)).map(|(task, _)| task.job())
+        run.all_alive().find(|(_, live)| on_its_way(live)).map(|(job, _)| job)
     }
 
     pub(super) fn typed(&mut self, job: AttemptId, text: String, by: String) {
         let Some(run) = self.run() else { return };
-        // An agent that was kept alive belongs to no running task any more, and can still be typed
-        // to.
-        let kept = (run.kept.get(&job.task) == Some(&job.attempt)).then_some(0);
-        if let Some(seen) = run.live(&job).map(|live| live.seen).or(kept) {
+        if let Some(seen) = run.alive(&job).map(|live| live.seen) {
             let input = DeliveredInput::Typed { text, by };
             self.record(SessionEvent::InputDelivered { job, input, seen });
         }

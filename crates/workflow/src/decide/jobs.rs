@@ -33,6 +33,7 @@ impl DecisionDraft {
     pub(super) fn job_ended(&mut self, job: &AttemptId, outcome: JobOutcome) {
         let Some(run) = self.run() else { return };
         if run.kept.get(&job.task) == Some(&job.attempt) {
+            self.withdraw(job, "the agent has ended");
             let (job, reason) = (job.clone(), outcome.reason);
             return self.record(SessionEvent::TaskReleased { job, reason });
         }
@@ -74,6 +75,9 @@ impl DecisionDraft {
         let reason = format!("completed by {by}, and left alive");
         let outcome = JobOutcome { output, ..JobOutcome::new(true, ProcessEnding::Alive, reason) };
         let (status, value, at) = (TaskStatus::Done, None, self.now);
+        // What it asked was about the task, and is withdrawn. If it still asks, a person is asked
+        // again: about the agent.
+        let look = Command::Observe(job.clone());
         self.record(SessionEvent::TaskEnded(Box::new(TaskEnded {
             job,
             outcome,
@@ -81,6 +85,7 @@ impl DecisionDraft {
             value,
             at,
         })));
+        self.commands.push(look);
     }
 
     /// Told once, however often it is seen.

@@ -2,6 +2,7 @@
 
 mod agents;
 mod always;
+mod kept;
 mod many;
 mod messages;
 mod people;

@@ -23,6 +23,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             let pending = pending.clone();
             if rules.hold(DecisionRule::DecidedOnce) {
                 run.interventions.remove(&number);
+                run.kept_interventions.remove(&number);
             }
             if let Some(rule) = &decision.rule
                 && !run.rules.iter().any(|known| **known == **rule)
@@ -40,6 +41,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
             let Some((number, pending)) = run.pending(id) else { return };
             let subject = attempt_of(pending);
             run.interventions.remove(&number);
+            run.kept_interventions.remove(&number);
             match subject {
                 Some(job) => change_live(run, &job, |live| {
                     live.set_answer(number, AnswerPhase::Void);
@@ -80,7 +82,7 @@ pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEv
                 _ => None,
             };
             let typed = |typing: &PendingText| *input == DeliveredInput::Queued(typing.number);
-            let typing = run.live(job).and_then(|live| live.typing.as_ref());
+            let typing = run.alive(job).and_then(|live| live.typing.as_ref());
             if typing.is_some_and(|typing| typing.ends_turn && typed(typing)) {
                 super::tree::keep(run, job);
             }
@@ -119,7 +121,7 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
     let pending = PendingIntervention { intervention: intervention.clone(), attempt };
     run.next_intervention = run.next_intervention.max(number.saturating_add(1));
     if let Some(job) = attempt_of(&pending) {
-        if run.live(&job).is_none() {
+        if run.alive(&job).is_none() {
             return;
         }
         let digest = intervention.digest.clone();
@@ -145,7 +147,9 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
     if let Some(job) = job {
         super::tree::keep(run, &job);
     }
-    run.interventions.insert(number, Arc::new(pending));
+    let is_kept = attempt_of(&pending).is_some_and(|job| run.kept_job(&job).is_some());
+    let open = if is_kept { &mut run.kept_interventions } else { &mut run.interventions };
+    open.insert(number, Arc::new(pending));
 }
 
 /// A text is to be typed: the next one of the plan, or one of a person.

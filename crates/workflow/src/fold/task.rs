@@ -30,6 +30,9 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
         }),
         SessionEvent::TaskReleased { job, .. } if run.kept.get(&job.task) == Some(&job.attempt) => {
             run.kept.remove(&job.task);
+            run.kept_jobs.remove(&job.task);
+            run.kept_interventions
+                .retain(|_, pending| pending.intervention.task.as_ref() != Some(&job.task));
         }
         SessionEvent::TaskExposed { job, .. } => change_live(run, job, |live| live.exposed = true),
         SessionEvent::TaskConfined { job, .. } => {
@@ -68,12 +71,15 @@ pub(super) fn review(run: &mut WorkflowRun, job: &AttemptId, prompt: &str) {
     super::tree::reviewed(run, &job.task);
 }
 
-/// Changes the live job of this id, if it is one.
+/// Changes the job of this id, if it is live or its agent was left alive.
 pub(super) fn change_live(
     run: &mut WorkflowRun,
     job: &AttemptId,
     change: impl FnOnce(&mut LiveJob),
 ) {
+    if let Some(kept) = run.kept_jobs.get_mut(&job.task).filter(|kept| kept.is_attempt(job)) {
+        return change(Arc::make_mut(kept));
+    }
     change_task(run, job, |task| {
         if let TaskPhase::Live(live) = &mut task.phase {
             change(live);
@@ -160,6 +166,7 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
         _ => None,
     };
     let kept = outcome.ending == ProcessEnding::Alive;
+    let left = run.live(&ended.job).filter(|_| kept).map(LiveJob::left_alive);
     if let Some(spec) = run.live(&ended.job).map(|live| live.spec.clone()) {
         super::tree::leave(run, &spec, ended.status == TaskStatus::Done);
     }
@@ -207,6 +214,9 @@ fn end(run: &mut WorkflowRun, ended: &TaskEnded) {
         .retain(|_, pending| pending.attempt.is_none() || !of_task(&pending.intervention.task));
     if kept && ended.status == TaskStatus::Done {
         run.kept.insert(ended.job.task.clone(), ended.job.attempt);
+        if let Some(left) = left {
+            run.kept_jobs.insert(ended.job.task.clone(), Arc::new(left));
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 18] = [
+const INVARIANTS: [(&str, Holds); 19] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -54,13 +54,14 @@ const INVARIANTS: [(&str, Holds); 18] = [
     ("a refusal starts a task again once, and costs no attempt", |_, world| {
         world.counts_refusals_once()
     }),
+    ("an agent that asks has somebody to wait for", |_, world| world.attends_to_all()),
     ("everything can end", |walk, world| {
         walk.broken != DisabledParts::default() || world.can_end()
     }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const REACHABLE_STATES: [(&str, Holds); 8] = [
+const REACHABLE_STATES: [(&str, Holds); 9] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
@@ -77,6 +78,9 @@ const REACHABLE_STATES: [(&str, Holds); 8] = [
     ("a refused agent uses up all of its attempts without its protocol", |_, world| {
         let failed = world.run().status() == WorkflowStatus::Failed;
         failed && !world.refused.is_empty() && world.processes.keys().any(|job| job.attempt == 3)
+    }),
+    ("an agent that was left alive is answered after the end of its run", |_, world| {
+        world.answered_late
     }),
     ("an agent is left alive on purpose", |_, world| {
         let runs = |process: &ModelProcess| matches!(process, ModelProcess::Runs { .. });

@@ -176,6 +176,19 @@ pub(super) fn kept_agent() -> ModelScenario {
     ModelScenario { ends: vec![ProcessEnd::Good], ..ModelScenario::new("kept", steps) }
 }
 
+/// The same alone, and it asks: while its task is under way, or when the run is over.
+pub(super) fn asking_kept_agent() -> ModelScenario {
+    let mut first = interactive("hi");
+    first.keep_alive = true;
+    ModelScenario {
+        ends: vec![ProcessEnd::Good],
+        questions: 1,
+        interventions: 2,
+        cancel: false,
+        ..ModelScenario::new("kept asks", vec![stage("first", &[("a", first)])])
+    }
+}
+
 /// Two items, each in a tree of its own, which are landed.
 pub(super) fn trees() -> ModelScenario {
     let mut steps = vec![parallel("build", "${input.items}", "${item}", 2)];
@@ -223,6 +236,7 @@ pub(super) fn larger() -> Vec<ModelScenario> {
                 | "wide"
                 | "talk"
                 | "kept"
+                | "kept asks"
                 | "stages"
                 | "trees"
                 | "failing trees"
@@ -252,6 +266,7 @@ pub(super) fn all() -> Vec<ModelScenario> {
         stages(),
         interactive_agent(),
         kept_agent(),
+        asking_kept_agent(),
         trees(),
         failing_trees(),
         retried_in_a_tree(),

@@ -75,7 +75,7 @@ impl Model for SessionModel {
                 _ => true,
             });
             actions.extend(ends.map(|end| ModelStep::Ends(job.clone(), *end)));
-            let live = world.run().live(job);
+            let live = world.run().alive(job);
             if *mood == AgentDisplay::Works
                 && live.is_some_and(|live| live.spec.work.is_interactive())
             {
@@ -87,11 +87,11 @@ impl Model for SessionModel {
             }
         }
         for number in 1..world.run().next_intervention {
-            let open = world.run().interventions.get(&number);
+            let open = world.run().open_intervention(number);
             // One that is not open any more is decided again in the first two ways there are.
             let choices = open
-                .map_or(vec![InterventionChoice::Retry, InterventionChoice::Approve], |pending| {
-                    pending.intervention.options.clone()
+                .map_or(vec![InterventionChoice::Retry, InterventionChoice::Approve], |asked| {
+                    asked.options.clone()
                 });
             for choice in choices {
                 let input = || (decision(number, choice), NOW);

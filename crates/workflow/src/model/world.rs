@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{InterventionDecision, SessionEvent, TaskRole};
+use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, TaskRole};
 use coven_model::{
-    AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId, TaskStatus,
-    Timestamp,
+    AgentState, AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId,
+    TaskStatus, Timestamp,
 };
 
 use super::scenes::ModelScenario;
@@ -91,6 +91,8 @@ pub(super) struct WorldState {
     pub(super) interrupted: bool,
     /// Whether it was ever blocked.
     pub(super) was_blocked: bool,
+    /// Whether an agent was answered that was left alive, after the end of the run.
+    pub(super) answered_late: bool,
     pub(super) trees: TreeWorld,
     /// The tasks that were started again because their program refused its protocol.
     pub(super) refused: BTreeSet<TaskId>,
@@ -128,6 +130,7 @@ impl WorldState {
             fulfilled: 0,
             interrupted: false,
             was_blocked: false,
+            answered_late: false,
             trees: TreeWorld::new(about.conflicts, about.tree_failures),
             refused: BTreeSet::new(),
             misspoken: false,
@@ -221,6 +224,12 @@ impl WorldState {
             self.note(event);
             self.state = fold(std::mem::take(&mut self.state), event);
         }
+        // Agents that were left alive are taken up again by their ledgers.
+        let kept = self.run().kept_jobs.values().map(|kept| kept.spec.job.attempt.clone());
+        let kept: Vec<AttemptId> = kept.collect();
+        for job in kept {
+            self.carry_out(&OrderInFlight::Start(job), broken);
+        }
         let outstanding = self.state.outstanding();
         self.issue_orders(&outstanding);
     }
@@ -262,6 +271,9 @@ impl WorldState {
                     let step = self.run().current().map(|(index, ..)| index);
                     self.let_start.extend(step);
                 }
+            }
+            SessionEvent::InputDelivered { input: DeliveredInput::Answer(_), .. } => {
+                self.answered_late |= self.run().status() == coven_model::WorkflowStatus::Completed;
             }
             SessionEvent::WorkflowRetried { .. } => self.fulfilled += 1,
             _ => {}
@@ -465,6 +477,35 @@ impl WorldState {
             }
         }
         false
+    }
+
+    /// Whether every agent that asks has somebody to wait for, once all that is on its way to the
+    /// run has arrived.
+    pub(super) fn attends_to_all(&self) -> bool {
+        let asks = |(_, process): &(&AttemptId, &ModelProcess)| {
+            matches!(process, ModelProcess::Runs { mood: AgentDisplay::Asks, .. })
+        };
+        let asking: Vec<&AttemptId> =
+            self.processes.iter().filter(asks).map(|(job, _)| job).collect();
+        let are_attended = |world: &Self| {
+            asking.iter().all(|job| {
+                let watched = world.run().watched(job);
+                watched.is_none_or(|live| live.is_attended(AgentState::Awaiting))
+            })
+        };
+        if are_attended(self) {
+            return true;
+        }
+        let mut world = self.clone();
+        for _ in 0..4 {
+            for report in world.reports.clone() {
+                if !matches!(report, ReportInFlight::Cancel | ReportInFlight::Again(_)) {
+                    let (input, now) = Self::input(&report);
+                    world.decide_on(input, now, None, DisabledParts::default());
+                }
+            }
+        }
+        are_attended(&world)
     }
 
     /// Processes that run and were not left alive on purpose.

@@ -4,7 +4,7 @@
 use coven_model::event::{
     DeliveredInput, JobTimer, SessionEvent, StopCause, StoppingEnd, TimerPurpose,
 };
-use coven_model::{AttemptId, InterventionChoice, InterventionId, TaskId, Timestamp};
+use coven_model::{AttemptId, InterventionChoice, InterventionId, Timestamp};
 
 use super::{
     AnswerPhase, LiveJob, PendingIntervention, PendingText, RunPhase, State, TaskPhase, TaskRun,
@@ -18,12 +18,13 @@ impl State {
         let Some(run) = self.run.as_ref().filter(|_| self.closed.is_none()) else {
             return Vec::new();
         };
+        let tree_orders = || run.tree_orders().into_iter().map(Command::Tree);
         if run.is_over() {
-            return run.tree_orders().into_iter().map(Command::Tree).collect();
+            return run.orders_for_kept().chain(tree_orders()).collect();
         }
         let mut commands = Vec::new();
         for (task, live) in run.live_jobs() {
-            commands.extend(run.orders(task, live));
+            commands.extend(run.orders(task.job(), live));
         }
         if let Some((_, _, step)) = run.current().filter(|_| run.phase == RunPhase::Running) {
             for (place, due) in &step.delayed {
@@ -33,8 +34,8 @@ impl State {
             }
         }
         commands.extend(run.interventions.values().filter_map(|pending| pending.expire()));
-        commands.extend(run.stops_for_kept());
-        commands.extend(run.tree_orders().into_iter().map(Command::Tree));
+        commands.extend(run.orders_for_kept());
+        commands.extend(tree_orders());
         commands
     }
 
@@ -63,7 +64,15 @@ impl State {
         event: &SessionEvent,
         subject: Option<&AttemptId>,
     ) -> Vec<Command> {
-        let Some(run) = self.run.as_ref().filter(|run| !run.is_over()) else { return Vec::new() };
+        let Some(run) = &self.run else { return Vec::new() };
+        let about_kept = match event {
+            SessionEvent::InputRefused { job, .. } => Some(job),
+            _ => subject,
+        };
+        let about_kept = about_kept.is_some_and(|job| run.kept_job(job).is_some());
+        if run.is_over() && !about_kept {
+            return Vec::new();
+        }
         let wanted = |order: &Command| match (event, order) {
             (SessionEvent::TaskStarted(_), Command::Start(_))
             | (
@@ -100,16 +109,14 @@ impl State {
             }
             SessionEvent::InputRefused { job, .. }
             | SessionEvent::InputDelivered { job, input: DeliveredInput::Answer(_), .. }
-                if run.live(job).is_some() =>
+                if run.alive(job).is_some() =>
             {
                 return vec![Command::Observe(job.clone())];
             }
             SessionEvent::WorkflowStopping { .. } => self.outstanding(),
             _ => {
-                let task = subject.and_then(|job| Some((job, run.task(&job.task)?)));
-                let task = task.filter(|(job, task)| task.attempt == job.attempt);
-                let live = task.and_then(|(_, task)| Some((task, task.live()?)));
-                live.map(|(task, live)| run.orders(task, live)).unwrap_or_default()
+                let live = subject.and_then(|job| Some((job, run.alive(job)?)));
+                live.map(|(job, live)| run.orders(job.clone(), live)).unwrap_or_default()
             }
         };
         let mut orders: Vec<Command> = orders.into_iter().filter(wanted).collect();
@@ -124,10 +131,15 @@ impl State {
 }
 
 impl WorkflowRun {
-    /// Everything that is to be done about a live job.
-    fn orders(&self, task: &TaskRun, live: &LiveJob) -> Vec<Command> {
-        let job = task.job();
-        if matches!(self.phase, RunPhase::Stopping { .. }) {
+    /// Everything that is to be done about a live job, or about an agent that was left alive: that
+    /// one is not started again, and a run that fails does not take it along.
+    fn orders(&self, job: AttemptId, live: &LiveJob) -> Vec<Command> {
+        let is_kept = self.kept_job(&job).is_some();
+        let is_stopped = match &self.phase {
+            RunPhase::Stopping { end, .. } => !is_kept || *end == StoppingEnd::Cancelled,
+            _ => false,
+        };
+        if is_stopped {
             return vec![Command::Stop(job)];
         }
         match &live.stop {
@@ -136,7 +148,10 @@ impl WorkflowRun {
             Some(_) => return vec![Command::Stop(job)],
             None => {}
         }
-        let mut orders = vec![Command::Start(Box::new(live.spec.as_ref().clone()))];
+        let mut orders = Vec::new();
+        if !is_kept {
+            orders.push(Command::Start(Box::new(live.spec.as_ref().clone())));
+        }
         if let Some(due) = live.deadline {
             let timer = JobTimer { job: job.clone(), purpose: TimerPurpose::Timeout };
             orders.push(Command::SetTimer { timer, due });
@@ -160,14 +175,10 @@ impl WorkflowRun {
         orders
     }
 
-    /// A cancelled run takes those with it that were left alive.
-    fn stops_for_kept(&self) -> Vec<Command> {
-        if !matches!(self.phase, RunPhase::Stopping { end: StoppingEnd::Cancelled, .. }) {
-            return Vec::new();
-        }
-        let job =
-            |(task, attempt): (&TaskId, &u32)| AttemptId { task: task.clone(), attempt: *attempt };
-        self.kept.iter().map(job).map(Command::Stop).collect()
+    /// What is to be done about the agents that were left alive. A cancelled run takes them along.
+    fn orders_for_kept(&self) -> impl Iterator<Item = Command> {
+        let kept = self.kept_jobs.values();
+        kept.flat_map(|kept| self.orders(kept.spec.job.attempt.clone(), kept))
     }
 }
 

@@ -156,16 +156,25 @@ impl WorkflowRun {
         }
     }
 
+    /// Whether agents that were left alive are still attended to.
+    fn require_kept(&self) -> Result<(), RefusalReason> {
+        if self.attends_kept() { Ok(()) } else { Err(RefusalReason::Stopping) }
+    }
+
     fn admits_decision(
         &self,
         id: &InterventionId,
         decision: &InterventionDecision,
         digest: Option<&ContentDigest>,
     ) -> Result<(), RefusalReason> {
-        let Some((_, pending)) = self.pending(id) else {
+        let Some((number, pending)) = self.pending(id) else {
             return Err(RefusalReason::NoIntervention(id.clone()));
         };
-        self.require_running()?;
+        if self.kept_interventions.contains_key(&number) {
+            self.require_kept()?;
+        } else {
+            self.require_running()?;
+        }
         let options = &pending.intervention.options;
         if !options.contains(&decision.choice) {
             let options = options.clone();
@@ -188,11 +197,20 @@ impl WorkflowRun {
     }
 
     fn admits_message(&self, id: &TaskId, text: &str) -> Result<(), RefusalReason> {
-        self.admits_end(id, true)?;
+        let addressee = self.addressee(id);
+        match &addressee {
+            Some((job, live)) if self.kept_job(job).is_some() => {
+                self.require_kept()?;
+                if live.stop.is_some() {
+                    return Err(RefusalReason::TaskStopping(id.clone()));
+                }
+            }
+            _ => self.admits_end(id, true)?,
+        }
         if text.trim().is_empty() {
             return Err(RefusalReason::NeedsText(InterventionChoice::Send));
         }
-        let live = self.task(id).and_then(TaskRun::live);
+        let live = addressee.map(|(_, live)| live);
         let asks = |live: &LiveJob| {
             live.asked
                 .iter()

@@ -336,6 +336,29 @@ impl LiveJob {
         }
     }
 
+    /// Whether it is the job of this attempt.
+    pub(crate) fn is_attempt(&self, job: &AttemptId) -> bool {
+        self.spec.job.attempt == *job
+    }
+
+    /// The same agent when its task is done and it was left alive: nothing of the plan is typed to
+    /// it any more, and its time is not limited. What is on its way to it arrives.
+    pub(crate) fn left_alive(&self) -> Self {
+        let mut kept = self.clone();
+        kept.inputs = Arc::new(Vec::new());
+        (kept.taken, kept.turn, kept.output) = (0, None, None);
+        (kept.deadline, kept.stop) = (None, None);
+        for asked in &mut kept.asked {
+            if asked.answer == AnswerPhase::Open {
+                asked.answer = AnswerPhase::Void;
+            }
+        }
+        if kept.typing.as_ref().is_some_and(|typing| typing.held.is_some()) {
+            kept.next_text();
+        }
+        kept
+    }
+
     /// Whether it waits for a person.
     pub(crate) fn waits_for_person(&self) -> bool {
         self.open().next().is_some()

@@ -17,6 +17,12 @@ pub(super) fn disagreements(call: JsonNode<'_>, input: &Value, is_command: bool)
         found.push(told(name, &node.to_value().unwrap_or_default()));
     };
     let (kind, raw) = (call.get("kind"), call.get("rawInput"));
+    if let Some(command) = input.get("command").and_then(Value::as_str)
+        && let Some(title) = call.get("title").str()
+        && !describes(title, command, input, kind)
+    {
+        tell("title", call.get("title"));
+    }
     if is_command && kind.exists() && kind.str() != Some("execute") {
         tell("kind", kind);
     }
@@ -40,6 +46,37 @@ pub(super) fn disagreements(call: JsonNode<'_>, input: &Value, is_command: bool)
         }
     }
     found
+}
+
+/// Whether the title of a call can be that of its command. It is the command, whole or cut where it
+/// says so, with or without what the input says about it; the words of the input about it; or words
+/// that are no command. Of another command people would read one and rules would allow the other.
+fn describes(title: &str, command: &str, input: &Value, kind: JsonNode<'_>) -> bool {
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (shown, command) = (squeeze(title), squeeze(command));
+    let shown = shown.trim_matches('`').trim();
+    let words = ["description", "reason"].map(|name| input.get(name).and_then(Value::as_str));
+    let words: Vec<String> = words.into_iter().flatten().map(squeeze).collect();
+    let is_cut = |end: &str| {
+        let beginning = shown.strip_suffix(end);
+        beginning.is_some_and(|beginning| command.starts_with(beginning.trim_end()))
+    };
+    let has_words = |words: &String| shown == words || shown == format!("{command} ({words})");
+    shown.is_empty()
+        || shown == command
+        || is_cut("\u{2026}")
+        || is_cut("...")
+        || words.iter().any(has_words)
+        || kind.str().is_some_and(|kind| shown.eq_ignore_ascii_case(kind))
+        || !reads_as_command(shown)
+}
+
+/// Whether a line could be taken for a command: programs are called by small letters or by paths,
+/// and sentences begin with a capital letter and have no signs that a shell acts on.
+fn reads_as_command(line: &str) -> bool {
+    let is_sign = |sign: char| "|&;<>$`\\(){}[]*?=\"'~#!".contains(sign);
+    let is_word = |first: char| first.is_alphabetic() && !first.is_ascii_lowercase();
+    !line.starts_with(is_word) || line.contains(is_sign)
 }
 
 /// Whether a path stands in what a call is given, however deep.

@@ -106,6 +106,55 @@ fn paths_beside_what_a_tool_is_given_are_told() {
     assert_eq!(command("content", diff).len(), 1);
 }
 
+/// People read the title of a call in a list, and a rule for the command would allow what they did
+/// not read.
+#[test]
+fn a_title_that_is_another_command_than_the_input_is_told() {
+    let titled = |title: &str| {
+        asked_over_acp(json!({
+            "toolCallId": "c", "kind": "execute", "title": title,
+            "rawInput": {"command": "cargo test", "description": "run the tests"},
+        }))
+    };
+    for same in [
+        "cargo test",
+        "`cargo  test`",
+        "cargo t\u{2026}",
+        "cargo te...",
+        "cargo test (run the tests)",
+        "run the tests",
+        "Run the tests",
+        "Тесты",
+        "execute",
+        "",
+    ] {
+        assert_eq!(titled(same), [""; 0], "{same}");
+    }
+    for other in [
+        "rm -rf /",
+        "cargo test && rm -rf /",
+        "cargo test (rm -rf /)",
+        "cargo",
+        "npm t\u{2026}",
+        "Run; rm -rf /",
+        "/bin/rm x",
+        "Rm $HOME",
+    ] {
+        assert_eq!(titled(other), [format!("title: {other}")], "{other}");
+    }
+}
+
+/// A rule is for what an agent does that was told to do something.
+#[test]
+fn a_request_while_no_turn_runs_is_told_as_one() {
+    for kind in ChannelKind::ALL {
+        let mut codec = working(kind);
+        printed(&mut codec, &end_of_turn(kind));
+        printed(&mut codec, &permission(kind, 1, "make"));
+        assert_eq!(extras(&codec), ["turn: none runs"], "{kind}");
+    }
+}
+
 #[test]
 fn a_question_of_another_conversation_is_told_as_one() {
     let other = asked(ChannelKind::Acp, |request| request["params"]["sessionId"] = "Other".into());

@@ -148,7 +148,10 @@ impl RunningJob {
                 };
                 let asked = (&question, way);
                 let ruling = answer::decide(&policies, &**adapter, automation.as_ref(), asked);
+                let offers_always =
+                    coven_policy::always_rule(adapter.kind(), &question.action).is_ok();
                 let question = Box::new(ObservedQuestion {
+                    offers_always,
                     kind: question.kind,
                     rule: question.rule,
                     help: question.help,

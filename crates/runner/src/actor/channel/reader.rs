@@ -25,6 +25,9 @@ use crate::task::OkCodes;
 /// How much of what was printed on standard error is kept for the reason of a failure.
 const MAX_COMPLAINT_BYTES: usize = 2048;
 
+/// How long a message that has not ended may be for the state to be saved with it.
+const MAX_SAVED_LINE_BYTES: usize = 64 << 10;
+
 /// An agent's protocol, and what is under way in it.
 pub(crate) struct ChannelReader {
     pub(super) codec: ChannelCodec,
@@ -115,6 +118,13 @@ impl ChannelReader {
             unsaved: UnsavedOutput { bytes: 0, last: Duration::ZERO },
             slot: SavedSlot::default(),
         }
+    }
+
+    /// Whether its state is worth saving now. A long message that is under way would be written with
+    /// every state until it ends, again and again; it is on the tape, and ends or is too long before
+    /// the tape drops its beginning.
+    pub(super) fn may_be_saved(&self) -> bool {
+        self.codec.unfinished() <= MAX_SAVED_LINE_BYTES
     }
 
     pub(crate) fn progress(&self) -> ChannelProgress {

@@ -135,3 +135,22 @@ fn an_agent_that_closes_its_output_is_ended_only_if_something_is_still_to_come()
     assert_eq!(reader.overdue(now, true), None);
     assert_eq!(reader.overdue(now + 2 * CLOSED_TIMEOUT, true), None, "its turn is over");
 }
+
+/// Every state that is saved has what is under way in it. With a request of 14 MiB that was 4, 8 and
+/// 12 MiB more, written as numbers, before it was read.
+#[test]
+fn a_long_message_under_way_is_not_saved_with_every_state() {
+    let (mut reader, _) = prompted(false);
+    assert!(reader.may_be_saved());
+    reader.replay(ChannelDirection::Out, b"{\"jsonrpc\": \"2.0\", \"pad\": \"");
+    assert!(reader.may_be_saved(), "a short one is");
+    reader.replay(ChannelDirection::Out, &vec![b'x'; 1 << 20]);
+    assert!(!reader.may_be_saved());
+    reader.replay(ChannelDirection::Out, b"\"}\n");
+    assert!(reader.may_be_saved(), "when it has ended");
+    // One that is too long is not kept, and no reason to save nothing.
+    for _ in 0..20 {
+        reader.replay(ChannelDirection::Out, &vec![b'x'; 1 << 20]);
+    }
+    assert!(reader.may_be_saved());
+}

@@ -290,7 +290,7 @@ fn an_agent_that_is_to_be_kept_lives_on_when_its_task_is_done() {
     told.tell(idle("a", 1, 1, true));
     told.tell(SessionInput::Delivered { job: job("a", 1), number: 1, seen: 2 });
     let (events, commands) = told.tell(idle("a", 1, 3, true));
-    assert_eq!(commands, []);
+    assert_eq!(commands, [Command::Observe(job("a", 1))], "what it shows is told anew");
     assert_eq!(
         events.iter().map(SessionEvent::kind).collect::<Vec<_>>(),
         ["task.ended", "workflow.step.completed", "workflow.completed"]
