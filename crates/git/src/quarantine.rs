@@ -28,8 +28,9 @@ const MAX_TRIES: usize = 5;
 /// A place for objects that are no part of the repository yet. What is in it goes with it.
 #[derive(Debug)]
 pub struct Quarantine {
+    /// The git whose new objects come here.
     git: Git,
-    apart: Git,
+    outside: Git,
     folder: TempDir,
 }
 
@@ -62,7 +63,7 @@ impl Git {
             .with_variable("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&objects))
             // git then refuses to let a reference lead to what is only here.
             .with_variable("GIT_QUARANTINE_PATH", folder.path());
-        Ok(Quarantine { git: self.clone(), apart, folder })
+        Ok(Quarantine { git: apart, outside: self.clone(), folder })
     }
 }
 
@@ -70,7 +71,7 @@ impl Quarantine {
     /// The git whose new objects come here. It has everything of the repository as well, and moves no
     /// reference.
     pub fn git(&self) -> &Git {
-        &self.apart
+        &self.git
     }
 
     /// Brings everything into the repository that `commit` has and `without` has not, whether it was
@@ -83,14 +84,14 @@ impl Quarantine {
     ) -> Result<KeptPack, Error> {
         let failed = |error| Error::io("write a pack in", self.folder.path(), error);
         let pack = tempfile::NamedTempFile::new_in(self.folder.path()).map_err(failed)?;
-        let line = self.apart.line_in(repository).args(["pack-objects", "--revs", "--stdout"]);
+        let line = self.git.line_in(repository).args(["pack-objects", "--revs", "--stdout"]);
         // What a partial clone lacks is no part of what was made.
         let line = line.args(["-q", "--missing=allow-promisor"]);
         let output = pack.as_file().try_clone().map_err(failed)?;
         let wanted = format!("{commit}\n^{without}\n").into_bytes();
-        let finished = self.apart.finish(&line, Input::Bytes(wanted), Some(output))?;
+        let finished = self.git.finish(&line, Input::Bytes(wanted), Some(output))?;
         Git::succeeded(&line, finished)?;
-        self.git.keep_pack(repository, pack.path())
+        self.outside.keep_pack(repository, pack.path())
     }
 }
 

@@ -135,14 +135,14 @@ fn a_checkpoint_is_made_and_brought_back_while_the_repository_is_tidied_up() {
     two_branches(&fixture);
     let (tree, _) = fixture.tree("work");
     std::fs::write(tree.join("new.txt"), "new\n").unwrap();
-    let head = fixture.commit_in(&tree, "new");
+    let tip = fixture.commit_in(&tree, "new");
     std::fs::write(tree.join("later.txt"), "later\n").unwrap();
     let git = tidied(&fixture);
     let path = fixture.path("state/mirror");
     let mirror = coven_git::Mirror::open_or_make(&git, &path, &fixture.repository()).unwrap();
-    mirror.take_in(&fixture.repository(), &head).unwrap();
-    let held = hold_as(&mirror, &tree, Some(&head), "refs/coven/test");
-    assert_eq!(mirror.changes(&head, &held.commit).unwrap().len(), 1);
+    mirror.take_in(&fixture.repository(), &tip).unwrap();
+    let held = hold_as(&mirror, &tree, Some(&tip), "refs/coven/test");
+    assert_eq!(mirror.changes(&tip, &held.commit).unwrap().len(), 1);
     assert!(is_whole(&fixture));
 }
 

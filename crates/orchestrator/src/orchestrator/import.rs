@@ -30,7 +30,7 @@ impl Orchestrator {
             let record = record.and_then(|run| run.identity.repository.as_deref());
             let base = manager.base();
             let place = record.and_then(|record| moved_repository(record, base.path()));
-            manager.import(&imported, &digest, key.as_ref(), place.clone())?;
+            manager.import(&imported, &digest, key.as_ref(), place.as_ref())?;
             if let Some(place) = place {
                 best_effort("have trees find their repository again", repair_worktrees(&place));
             }

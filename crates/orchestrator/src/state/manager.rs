@@ -136,7 +136,7 @@ impl SessionManager {
         id: &SessionId,
         digest: &str,
         key: Option<&Arc<SealKey>>,
-        repository: Option<RepositoryPlace>,
+        repository: Option<&RepositoryPlace>,
     ) -> Result<(), ImportFailed> {
         if self.is_own(id) && self.look(id).and_then(|look| look.reader()).is_ok_and(sealed) {
             return Err(ImportFailed::Own(id.clone()));
@@ -155,7 +155,7 @@ impl SessionManager {
         let (terms, at) = (ImportTerms { digest, key, jobs }, self.now());
         let imported = |seal: JournalSeal| {
             let vouched = matches!(seal, JournalSeal::Ours | JournalSeal::Given);
-            let repository = repository.clone().map(Box::new);
+            let repository = repository.cloned().map(Box::new);
             SessionEvent::SessionImported { vouched, repository, at }
         };
         let seal = import::take_over(&base, &self.authority, id, terms, at, imported)?;

@@ -212,9 +212,10 @@ async fn what_was_landed_and_is_nowhere_any_more_is_not_said_to_be_brought_back(
     tidy_up(&base, &run);
     expire(&base);
     let mirrors = base.path().with_file_name("state").join("trees");
-    for entry in std::fs::read_dir(mirrors).unwrap() {
-        std::fs::remove_dir_all(entry.unwrap().path().join("mirror.git")).unwrap();
-    }
+    let mirrors = std::fs::read_dir(mirrors).unwrap().map(|entry| entry.unwrap().path());
+    let mirrors: Vec<_> = mirrors.map(|path| path.join("mirror.git")).collect();
+    let mirror = mirrors.iter().find(|path| path.is_dir()).unwrap();
+    std::fs::remove_dir_all(mirror).unwrap();
     let request = RestoreRequest { tree: TreeId::Run, checkpoint: None, by: "mira".to_owned() };
     let refused = orchestrator.restore_tree(&id, request).await.unwrap_err().to_string();
     assert!(refused.contains(&run.head[..12]) && refused.contains("was not kept"), "{refused}");

@@ -474,7 +474,7 @@ async fn a_disk_that_is_full_while_a_tree_is_made_is_told_and_the_tree_is_made_w
 async fn tasks_with_names_that_git_keeps_for_itself_run_in_trees_and_are_brought_back() {
     let base = Base::new();
     repository(base.path());
-    let names = ["lock", "LOCK", "build.lock", "HEAD", "FETCH_HEAD", "-x", "gitdir", "heads"];
+    let names = ["lock", "LOCK", "HEAD", "FETCH_HEAD", "-x", "gitdir", "heads", "x-lock"];
     let tasks = names.map(|name| {
         json!({
             "id": name, "adapter": "demo", "executionMode": "headless", "permissions": "all",

@@ -24,12 +24,12 @@ where
     F: Future<Output = Result<T, TreeError>>,
 {
     match make().await {
-        Ok(made) => Ok(made),
         Err(error) => {
             tracing::warn!(error = error.0, "a checkpoint is tried again");
             tokio::time::sleep(RETRY_DELAY).await;
             make().await
         }
+        done => done,
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn entries<'a>(
         .collect();
     let listed = places.into_iter().map(|(session, run, place)| {
         let known = known.get(&place.record.common_dir).cloned();
-        entry(session, run, TreePlace { known, ..place }, sizes)
+        entry(session, run, &TreePlace { known, ..place }, sizes)
     });
     listed.collect()
 }
@@ -72,7 +72,7 @@ fn history(places: &[&TreePlace]) -> Option<BranchHistory> {
     first.git.branch_history(&first.repository, &branches, &bases).ok()
 }
 
-fn entry(session: &SessionId, run: &WorkflowRun, place: TreePlace, sizes: bool) -> TreeEntry {
+fn entry(session: &SessionId, run: &WorkflowRun, place: &TreePlace, sizes: bool) -> TreeEntry {
     let (tree, record) = (&place.tree, &place.record);
     let path = place.path();
     let state = match tree.phase {

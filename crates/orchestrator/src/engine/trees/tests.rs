@@ -227,12 +227,11 @@ fn whether_a_tree_is_landed_follows_from_what_was_asked_for_all_trees() {
     git(&trees.task.path(), &["add", "."]);
     git(&trees.task.path(), &["commit", "--quiet", "-m", "new"]);
     let TreeReport::Landed(landed) = trees.land() else { panic!("it did not land") };
-    let phase = |tip: &str| LandingPhase::Landed {
+    trees.task.tree.landing = LandingPhase::Landed {
         onto: landed.onto.clone(),
         commit: landed.commit.clone(),
-        tip: tip.to_owned(),
+        tip: landed.tip.clone(),
     };
-    trees.task.tree.landing = phase(&landed.tip);
     let branches = ["coven/otter", "coven/otter.build"].map(str::to_owned).into();
     let bases = [trees.task.base().unwrap()].into();
     let (place, without_git) = (&trees.task, trees.folder.path().join("no-git"));
