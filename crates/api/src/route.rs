@@ -463,7 +463,7 @@ pub const ROUTES: &[ApiRoute] = &[
     get(
         "/workflows/{id}/tasks/{task}/changes/patch",
         "getPatch",
-        "What changed, as a patch that git takes; 5 MiB at most",
+        "What changed, as a patch that git takes; with 5 MiB of files at most, the others are named in it",
     )
     .query::<ChangesQuery>()
     .answers(RouteAnswer::Other("text/x-diff"))

@@ -211,6 +211,9 @@ pub struct MergeAnswer {
     /// would happen is said without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
+    /// Of the tree of the run: the tasks in whose own trees something is that is not landed on it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlanded: Vec<String>,
 }
 
 /// What `POST /trees/prune` takes.

@@ -82,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             return output::write(&format!("{files}{comments}"));
         }
         let patch = client.patch(id, &tree, &query).await?;
+        note_left_out(&patch);
         if !std::io::stdout().is_terminal() {
             return output::bytes(&patch);
         }
@@ -95,6 +96,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result {
             (patch::painted(&patch, output::paint()), agent_comments::list(&comments));
         pager::show(&format!("{patch}{comments}")).await
     })
+}
+
+/// Says on stderr that a patch is not the whole: who applies it would not see that.
+fn note_left_out(patch: &[u8]) {
+    let comments = patch.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"# "));
+    let words: Vec<String> =
+        comments.map(|line| output::one_line(&String::from_utf8_lossy(&line[2..]))).collect();
+    if let Some((about, files)) = words.split_first() {
+        output::say!("{about}");
+        for file in files {
+            output::say!("  {file}");
+        }
+    }
 }
 
 /// Says on stderr what the list itself does not.

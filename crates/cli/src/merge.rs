@@ -95,6 +95,7 @@ fn tell(name: &str, merged: &MergeAnswer) -> Result {
     let MergeAnswer { branch, into, tree, .. } = merged;
     let full = format!("{name}/{tree}");
     let files = named(&merged.paths);
+    note_unlanded(name, merged);
     match merged.outcome {
         MergeOutcome::Landed => {
             let commit = merged.commit.as_deref().unwrap_or_default();
@@ -139,6 +140,18 @@ fn tell(name: &str, merged: &MergeAnswer) -> Result {
                  BRANCH, coven pr {full}"
             )))
         }
+    }
+}
+
+/// Who merges the tree of the run may take it for all that the run did.
+fn note_unlanded(name: &str, merged: &MergeAnswer) {
+    if let Some(first) = merged.unlanded.first() {
+        output::say!(
+            "Not on {}, and so not counted: what was done in the trees of {}. `coven merge \
+             {name}/{first}` lands one of them.",
+            merged.branch,
+            named(&merged.unlanded)
+        );
     }
 }
 

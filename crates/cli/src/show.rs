@@ -100,6 +100,9 @@ fn session(workflow: &WorkflowDetails, original: Option<&WorkflowItem>) -> Resul
     }
     say("id", item.id.as_str());
     say("folder", &output::one_line(&item.base_dir));
+    if let Some(why) = &session.no_trees {
+        say("trees", &format!("none: {}", output::one_line(why)));
+    }
     say("files", &format!("{}/.coven/sessions/{}", output::one_line(&item.base_dir), item.id));
     say(
         "made",

@@ -1,7 +1,7 @@
 //! Branches: looked up and changed only from a commit that the caller expects there.
 
 use crate::run::Input;
-use crate::{Commit, Error, Git, Repository, object_id};
+use crate::{Commit, Error, Git, ObjectId, Repository, object_id};
 
 /// How many names are tried before a caller is told that there is none.
 const MAX_NAMES_TRIED: u32 = 10_000;
@@ -22,6 +22,19 @@ impl Git {
         check_reference(reference)?;
         let line = self.line_in(repository).args(["rev-parse", "--verify", "--quiet"]);
         let line = line.arg("--end-of-options").arg(format!("{reference}^{{commit}}"));
+        self.answer(line)?.map(|output| object_id("rev-parse", &output)).transpose()
+    }
+
+    /// What a full reference is at, whether or not the repository has it still; `None` if there is no
+    /// such reference.
+    pub fn target_of(
+        &self,
+        repository: &Repository,
+        reference: &str,
+    ) -> Result<Option<ObjectId>, Error> {
+        check_reference(reference)?;
+        let line = self.line_in(repository).args(["rev-parse", "--verify", "--quiet"]);
+        let line = line.arg("--end-of-options").arg(reference);
         self.answer(line)?.map(|output| object_id("rev-parse", &output)).transpose()
     }
 

@@ -142,6 +142,9 @@ impl Git {
         if self.tip(checkout, branch)?.as_ref() != Some(from) {
             return Err(moved(format!("it is not at {from}")));
         }
+        if let Some(what) = self.unfinished(checkout) {
+            return Err(Error::Unfinished { root: checkout.root.clone(), what });
+        }
         let paths = self.changed_tracked_paths(checkout, from)?;
         if !paths.is_empty() {
             return Err(Error::Dirty { root: checkout.root.clone(), paths });
@@ -161,7 +164,53 @@ impl Git {
     ) -> Result<(), Error> {
         self.check_fast_forward(checkout, branch, from)?;
         let line = merge_forward(self.without_programs(checkout)?, to);
-        self.with_lock_retries(|| self.read(line.clone())).map(drop)
+        self.with_lock_retries(|| {
+            check_locks(checkout, branch)?;
+            let moved = self.read(line.clone());
+            if moved.is_err() {
+                self.put_files_back(checkout, branch, from, to)?;
+            }
+            moved
+        })
+        .map(drop)
+    }
+
+    /// git writes the files before it locks the branch. If another git had locked that meanwhile, the
+    /// files are those of `to` and the branch is where it was: then they are put back.
+    fn put_files_back(
+        &self,
+        checkout: &Repository,
+        branch: &str,
+        from: &Commit,
+        to: &Commit,
+    ) -> Result<(), Error> {
+        if self.tip(checkout, branch)?.as_ref() != Some(from) {
+            return Ok(());
+        }
+        let staged = self.line_in(checkout).args(["diff-index", "--cached", "--quiet"]);
+        if self.answer(staged.arg(to).arg("--"))?.is_none() {
+            return Ok(());
+        }
+        let line = self.without_programs(checkout)?.args(["read-tree", "-m", "-u"]);
+        self.read(line.arg(to).arg(from)).map(drop)
+    }
+}
+
+/// Fails as git would if another git holds a lock that moving the branch needs. git itself looks only
+/// once it has written the files.
+fn check_locks(checkout: &Repository, branch: &str) -> Result<(), Error> {
+    let locks = [
+        checkout.git_dir.join("index.lock"),
+        checkout.git_dir.join("HEAD.lock"),
+        checkout.common_dir.join(format!("refs/heads/{branch}.lock")),
+    ];
+    match locks.iter().find(|lock| std::fs::symlink_metadata(lock).is_ok()) {
+        None => Ok(()),
+        Some(lock) => Err(Error::Failed {
+            verb: "merge".to_owned(),
+            code: None,
+            words: format!("Unable to create '{}': File exists", lock.display()),
+        }),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What can go wrong when git is asked, with git's own words.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::ObjectId;
+use crate::{ObjectId, Unfinished};
 
 /// Why a call of git, or the work around it, failed.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,12 @@ pub enum Error {
     /// The checkout has changes that would be in the way.
     #[error("{} has {}", .root.display(), changed(.paths.len()))]
     Dirty { root: PathBuf, paths: Vec<PathBuf> },
+    /// The checkout is in the middle of something that a person has to finish.
+    #[error("{} is not finished in {}: end it with {}", .what, .root.display(), .what.how_to_end())]
+    Unfinished { root: PathBuf, what: Unfinished },
+    /// git refused to remove a work tree. Its own words would advise force.
+    #[error("{} is not removed: {why}", .path.display())]
+    NotRemoved { path: PathBuf, why: NotRemovedReason },
     /// A reference was not at the expected commit.
     #[error("{reference} has moved: {words}")]
     Moved { reference: String, words: String },
@@ -62,6 +69,24 @@ pub enum Error {
     /// A file or folder could not be read or written.
     #[error("cannot {what} {}: {source}", .path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+/// Why git did not remove a work tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotRemovedReason {
+    Changed,
+    Submodules,
+    Locked,
+}
+
+impl fmt::Display for NotRemovedReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Changed => "files in it are changed or untracked",
+            Self::Submodules => "submodules are checked out in it",
+            Self::Locked => "it is locked; `git worktree unlock` with its folder ends that",
+        })
+    }
 }
 
 fn changed(files: usize) -> String {
@@ -91,14 +116,27 @@ impl Error {
     /// Whether git refused to remove a tree because files in it look changed to it. It runs no filter
     /// here, so one that a filter has changed may look so.
     pub fn is_about_changes(&self) -> bool {
-        let Self::Failed { words, .. } = self else { return false };
-        words.contains("contains modified or untracked files")
+        matches!(self, Self::NotRemoved { why: NotRemovedReason::Changed, .. })
     }
 
     /// Whether git refused to remove a tree because submodules are checked out in it.
     pub fn is_about_submodules(&self) -> bool {
-        let Self::Failed { words, .. } = self else { return false };
-        words.contains("working trees containing submodules")
+        matches!(self, Self::NotRemoved { why: NotRemovedReason::Submodules, .. })
+    }
+
+    /// The same without git's advice to use force, where it refused to remove a work tree.
+    pub(crate) fn of_removal(self, path: &Path) -> Self {
+        let Self::Failed { words, .. } = &self else { return self };
+        let why = if words.contains("contains modified or untracked files") {
+            NotRemovedReason::Changed
+        } else if words.contains("working trees containing submodules") {
+            NotRemovedReason::Submodules
+        } else if words.contains("locked working tree") {
+            NotRemovedReason::Locked
+        } else {
+            return self;
+        };
+        Self::NotRemoved { path: path.to_owned(), why }
     }
 
     /// Whether git came upon a registration that another git was writing at that moment: every

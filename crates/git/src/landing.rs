@@ -57,7 +57,8 @@ impl Git {
         let line = line.args(["merge-tree", "--write-tree", "--name-only", "--messages", "-z"]);
         let line = line.arg(ours).arg(theirs);
         let finished = self.finish(&line, Input::Nothing, None)?;
-        if finished.code == Some(1) {
+        // It also ends so if an object is missing, and then it prints nothing.
+        if finished.code == Some(1) && !finished.stdout.is_empty() {
             return parse_conflict(&finished.stdout);
         }
         let output = Self::succeeded(&line, finished)?.stdout;

@@ -138,6 +138,16 @@ impl Mirror {
         output.map(|output| crate::object_id("rev-parse", &output)).transpose()
     }
 
+    /// Whether everything in `older` is in `newer`, as far as the mirror has them.
+    pub fn is_ancestor(&self, older: &Commit, newer: &Commit) -> Result<bool, Error> {
+        let line = self.line().args(["merge-base", "--is-ancestor"]).arg(older).arg(newer);
+        match self.git.answer(line) {
+            Ok(answer) => Ok(answer.is_some()),
+            Err(Error::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Every reference of the mirror below a prefix such as `refs/coven/`, by name.
     pub fn references(&self, below: &str) -> Result<Vec<(String, Commit)>, Error> {
         let line = self.line().args(["for-each-ref", "--format=%(objectname) %(refname)"]);

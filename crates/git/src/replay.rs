@@ -63,7 +63,8 @@ impl Git {
         Ok(Replayed::Done { tip: current, commits, merged: false })
     }
 
-    /// Merges `tip` into `onto` with one merge commit.
+    /// Merges `tip` into `onto`, with one merge commit where one is needed: if `onto` has everything
+    /// already it stays, and if `tip` goes on from it, it moves forward.
     pub fn merge_onto(
         &self,
         repository: &Repository,
@@ -71,6 +72,12 @@ impl Git {
         tip: &Commit,
         message: &str,
     ) -> Result<Replayed, Error> {
+        for (older, newer) in [(tip, onto), (onto, tip)] {
+            if self.is_ancestor(repository, older, newer)? {
+                let tip = newer.clone();
+                return Ok(Replayed::Done { tip, commits: Vec::new(), merged: false });
+            }
+        }
         match self.merge_tree(repository, onto, tip)? {
             Merged::Conflict { paths, messages } => {
                 Ok(Replayed::Conflict { commit: tip.clone(), paths, messages })
@@ -112,6 +119,32 @@ impl Git {
                 Ok(Replayed::Done { tip: made, commits, merged: false })
             }
         }
+    }
+
+    /// Whether `onto` has the change of every commit that `tip` has since `base`, one by one or all of them
+    /// as one commit, whatever came on top of it there. A change that `onto` took back counts as there,
+    /// as it does for git.
+    pub fn has_changes(
+        &self,
+        repository: &Repository,
+        onto: &Commit,
+        base: &Commit,
+        tip: &Commit,
+    ) -> Result<bool, Error> {
+        // A merge has no change of its own that could be looked for.
+        if self.linear(repository, base, tip)?.is_some() {
+            let commits = self.cherry(repository, onto, tip)?;
+            if !commits.is_empty() && commits.iter().all(|one| one.landed) {
+                return Ok(true);
+            }
+        }
+        let files = self.tree_of(repository, tip)?;
+        if files == self.tree_of(repository, base)? {
+            return Ok(false);
+        }
+        let squashed = self.commit_tree(repository, &[base], &files, "all of it", None)?;
+        let found = self.cherry(repository, onto, &squashed)?;
+        Ok(!found.is_empty() && found.iter().all(|one| one.landed))
     }
 
     /// Commits with their parents, oldest first; `None` if one of them is a merge.

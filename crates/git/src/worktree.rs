@@ -155,6 +155,13 @@ impl Git {
             self.finish_worktree(repository, &tree.path)?;
         }
         let line = self.line_in(repository).args(["worktree", "remove", "--"]).arg(&tree.path);
+        let removed = self.with_lock_retries(|| self.read(line.clone()));
+        removed.map(drop).map_err(|error| error.of_removal(&tree.path))
+    }
+
+    /// Has the work trees of a repository that was moved find it again.
+    pub fn repair_worktrees(&self, repository: &Repository) -> Result<(), Error> {
+        let line = self.line_in(repository).args(["worktree", "repair"]);
         self.with_lock_retries(|| self.read(line.clone())).map(drop)
     }
 
@@ -234,7 +241,8 @@ impl Git {
             .args(["worktree", "remove"])
             .args(options)
             .arg(path);
-        self.with_lock_retries(|| self.read(line.clone())).map(drop)
+        let removed = self.with_lock_retries(|| self.read(line.clone()));
+        removed.map(drop).map_err(|error| error.of_removal(path))
     }
 }
 

@@ -17,5 +17,7 @@ mod landings;
 mod programs;
 #[path = "git/repositories.rs"]
 mod repositories;
+#[path = "git/tidied.rs"]
+mod tidied;
 #[path = "git/trees.rs"]
 mod trees;

@@ -22,8 +22,8 @@ pub use parts::{
 
 pub use crate::tree::{TreeCheckpoint, TreeLanded, TreeReady, TreeWanted};
 use crate::{
-    AttemptId, Intervention, InterventionId, ReviewRemark, SessionId, TaskStatus, Timestamp,
-    TokenUsage, TreeId, TreeWork,
+    AttemptId, Intervention, InterventionId, RepositoryPlace, ReviewRemark, SessionId, TaskStatus,
+    Timestamp, TokenUsage, TreeId, TreeWork,
 };
 
 /// A fact of a session's journal: something that happened, never something to do.
@@ -47,6 +47,9 @@ pub enum SessionEvent {
         /// Whether the user's key, or one that the user gave, had sealed all before it. If not, no
         /// question is answered any more without a person because of a fact before this one.
         vouched: bool,
+        /// Where the repository of its trees is now, if it is not where it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repository: Option<Box<RepositoryPlace>>,
         /// When the fact was recorded, by the daemon's clock.
         at: Timestamp,
     },

@@ -43,7 +43,10 @@ pub use status::{OrchestratorState, TaskStatus, WorkflowStatus};
 pub use terminal_size::{TerminalSize, TerminalSizeError};
 pub use time::Timestamp;
 pub use transcript::{StepStatus, TranscriptEntry, TranscriptPart, TranscriptStep};
-pub use tree::{JobTree, PortRange, RepositoryRecord, ReviewRemark, TreeId, TreeSource, TreeWork};
+pub use tree::{
+    JobTree, PortRange, RepositoryPlace, RepositoryRecord, ReviewRemark, TreeId, TreeSource,
+    TreeWork,
+};
 pub use usage::{TokenUsage, UsDollars};
 pub use verdict::{
     AgentState, AgentVerdict, AwaitingKind, EvidenceConflict, EvidenceSource, REPORT_PREFIX,

@@ -86,6 +86,37 @@ pub struct RepositoryRecord {
     /// The settings and hooks of the repository that name programs. Others do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<RepositoryProgram>,
+    /// The common folder under which the state folder has what was kept of its trees, if the repository
+    /// was moved since ([`RepositoryPlace`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_under: Option<String>,
+}
+
+impl RepositoryRecord {
+    /// The common folder under which the state folder has what was kept of its trees.
+    pub fn kept_under(&self) -> &str {
+        self.kept_under.as_deref().unwrap_or(&self.common_dir)
+    }
+
+    /// The same repository, found again elsewhere.
+    pub fn move_to(&mut self, place: &RepositoryPlace) {
+        self.kept_under.get_or_insert_with(|| self.common_dir.clone());
+        self.root.clone_from(&place.root);
+        self.git_dir.clone_from(&place.git_dir);
+        self.common_dir.clone_from(&place.common_dir);
+    }
+}
+
+/// Where a repository is that was moved, as a person does who renames its folder.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RepositoryPlace {
+    /// The top folder of the checkout that the session was started in.
+    pub root: String,
+    /// The git folder of that checkout.
+    pub git_dir: String,
+    /// The git folder that all worktrees of the repository share.
+    pub common_dir: String,
 }
 
 /// A setting or a hook of a repository that makes git run a program.

@@ -36,6 +36,9 @@ pub struct SessionView {
     /// The folder it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_dir: Option<String>,
+    /// Why its agents share that folder although its plan would have them in trees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_trees: Option<String>,
     /// The definition as it was written.
     pub workflow_definition: Value,
     /// The step or stage whose turn it is, from 0; as many as there are when all are over.

@@ -282,6 +282,8 @@ pub struct MergeReport {
     pub uncommitted: Vec<PathBuf>,
     /// The checkout that has the branch, if one has.
     pub checkout: Option<PathBuf>,
+    /// Of the tree of the run: the trees of tasks in which something is that is not landed on it.
+    pub unlanded: Vec<TreeId>,
     /// What came of it.
     pub outcome: MergeOutcome,
 }

@@ -273,7 +273,7 @@ fn hint_for_tree(error: &TreeRequestError) -> Option<&'static str> {
         }
         TreeRequestError::NoCheckpoint { .. } => "`…/changes` lists its checkpoints",
         TreeRequestError::NotChanged(_) => "`…/changes` lists the files that differ",
-        TreeRequestError::NoTarget => "name a branch as `into`",
+        TreeRequestError::NoTarget => "name a branch with `--into`; in a request, as `into`",
         TreeRequestError::Commit(_) => "mend it in the tree, then try again",
         _ => return None,
     })

@@ -88,7 +88,16 @@ impl Service {
             }),
         };
         let id = orchestrator.create_session(new).await?;
-        let note = orchestrator.take_notice();
+        let notice = orchestrator.take_notice();
+        let without_trees = orchestrator.snapshot(&id).await.ok().and_then(|made| {
+            let why = made.state().run()?.identity.no_trees.as_deref()?;
+            Some(format!(
+                "there are no trees, and agents that write take turns: {}",
+                printable(why)
+            ))
+        });
+        let note = [notice, without_trees].into_iter().flatten();
+        let note = note.reduce(|one, other| format!("{one}; {other}"));
         let entry = orchestrator.entry(&id);
         let entry = entry.ok_or_else(|| ServiceError::KeyOfDeleted(id.clone()))?;
         // With a key an earlier request may have made it, and that may have been cut short.

@@ -261,6 +261,7 @@ fn merged(report: engine::MergeReport, mode: MergeMode) -> MergeAnswer {
         checkout: report.checkout.map(|path| path.display().to_string()),
         changed: None,
         uncommitted: words(report.uncommitted),
+        unlanded: report.unlanded.iter().map(tree_name).collect(),
     };
     match report.outcome {
         engine::MergeOutcome::UpToDate => {}

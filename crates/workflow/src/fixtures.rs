@@ -182,7 +182,7 @@ fn imported() -> TestRun {
         TestRun::begin(plan(vec![agent_step("a", "one"), agent_step("b", "two")]), json!({}));
     told.succeed("a", 1, "done");
     let at = coven_model::Timestamp::from_millis(told.now);
-    told.record(SessionEvent::SessionImported { vouched: false, at });
+    told.record(SessionEvent::SessionImported { vouched: false, repository: None, at });
     told.succeed("b", 1, "done");
     told
 }

@@ -54,9 +54,12 @@ fn apply(state: &mut State, event: &SessionEvent) {
         SessionEvent::ReviewSent { job, prompt: Some(prompt), .. } => {
             task::review(run, job, prompt);
         }
-        SessionEvent::SessionImported { vouched, .. } => {
+        SessionEvent::SessionImported { vouched, repository, .. } => {
             if !vouched {
                 run.forget_answers();
+            }
+            if let Some(place) = repository {
+                run.move_repository(place);
             }
         }
         SessionEvent::WorkflowStarted { at } => {

@@ -220,6 +220,8 @@ pub struct SessionSpec {
     pub cause: Option<SessionCause>,
     /// The repository in whose trees it works, if it does.
     pub repository: Option<Box<RepositoryRecord>>,
+    /// Why it works in no trees although its plan would.
+    pub no_trees: Option<String>,
 }
 
 /// What was seen on a screen.

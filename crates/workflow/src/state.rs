@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use coven_model::event::{SessionRule, StoppingEnd};
 use coven_model::{
-    AttemptId, Intervention, InterventionId, InterventionKind, SessionId, TaskId, TaskStatus,
-    Timestamp, TokenUsage, TreeId, WorkflowStatus,
+    AttemptId, Intervention, InterventionId, InterventionKind, RepositoryPlace, SessionId, TaskId,
+    TaskStatus, Timestamp, TokenUsage, TreeId, WorkflowStatus,
 };
 use serde::{Serialize, Serializer};
 
@@ -159,6 +159,13 @@ impl WorkflowRun {
     pub(crate) fn forget_answers(&mut self) {
         Arc::make_mut(&mut self.identity).auto = None;
         self.rules.clear();
+    }
+
+    /// The repository of its trees is elsewhere than it was.
+    pub(crate) fn move_repository(&mut self, place: &RepositoryPlace) {
+        if let Some(record) = &mut Arc::make_mut(&mut self.identity).repository {
+            record.move_to(place);
+        }
     }
 
     pub fn session(&self) -> &SessionId {

@@ -228,6 +228,7 @@ pub(crate) fn repository() -> coven_model::RepositoryRecord {
         link: Vec::new(),
         ports: None,
         programs: Vec::new(),
+        kept_under: None,
     }
 }
 
@@ -235,6 +236,7 @@ pub(crate) fn creation(plan: WorkflowPlan, input: &Value) -> SessionInput {
     let input = input.as_object().cloned().unwrap_or_else(Map::new);
     SessionInput::Create(Box::new(SessionSpec {
         repository: plan.wants_trees().then(|| Box::new(repository())),
+        no_trees: None,
         session: SessionId::new(SESSION).unwrap(),
         name: "brisk-otter".to_owned(),
         plan,

@@ -73,6 +73,7 @@ impl SessionViewBuilder {
             status: run.status(),
             goal: identity.goal.clone(),
             base_dir: identity.base_dir.clone(),
+            no_trees: identity.no_trees.clone(),
             workflow_definition: identity.plan.definition.clone(),
             current_stage_index: run.cursor,
             current_step: run.current().map(|(_, step, _)| step.name.clone()),

@@ -52,6 +52,7 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
     let steps: Vec<(&PlanStep, Vec<PlannedJob>)> = jobs.collect();
     let mut problems = problems::find(&plan, &given, &inputs, &known);
     problems.extend(problems::of_folder(&base)?);
+    problems.extend(problems::of_trees(&plan, &base));
     problems::add_of_jobs(&mut problems, steps.iter().flat_map(|(_, jobs)| jobs));
     let fatal = problems.iter().find(|problem| problem.severity == "error");
     if arguments.json {

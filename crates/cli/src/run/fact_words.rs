@@ -51,7 +51,9 @@ fn made(created: &SessionCreated) -> String {
     let cause = created.cause.as_ref().map(|cause| format!(", {}", ls::cause_words(cause)));
     let goal = created.goal.as_ref().map(|goal| format!(": {}", short(goal)));
     let (cause, goal) = (cause.unwrap_or_default(), goal.unwrap_or_default());
-    format!("{} was made to run {}{cause}{goal}", short(&created.name), short(plan))
+    let trees = created.no_trees.as_deref().map(|why| format!("; without trees: {}", short(why)));
+    let trees = trees.unwrap_or_default();
+    format!("{} was made to run {}{cause}{goal}{trees}", short(&created.name), short(plan))
 }
 
 /// What is about steps and what waits for a person. Mostly told with more context before it comes

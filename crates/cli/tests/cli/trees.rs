@@ -308,3 +308,99 @@ fn an_agent_looks_at_trees_and_changes_nothing_about_them() {
     }
     assert_eq!(git(&home, "rev-list --count main"), "1");
 }
+
+/// Naive: "has everything already", which is true of the branch and not of what was done.
+#[test]
+fn a_merge_of_a_run_says_which_trees_of_tasks_are_not_landed_on_it() {
+    let home = repository();
+    home.run(&format!("{TEAM}    land: none\n"), &[]).ok();
+    let name = home.only();
+    for dry_run in [&["--dry-run"][..], &[]] {
+        let said = home.coven(&[&["merge", &format!("{name}/@run")], dry_run].concat()).ok();
+        assert!(said.out.contains("has everything of"), "{}", said.out);
+        assert!(said.err.contains("the trees of build.0, build.1"), "{}", said.err);
+    }
+    let answer = home.coven(&["merge", &format!("{name}/@run"), "--json"]).ok().json();
+    assert_eq!(answer["unlanded"], json!(["build.0", "build.1"]));
+    home.coven(&["merge", &format!("{name}/build.0")]).ok();
+    let answer = home.coven(&["merge", &format!("{name}/@run"), "--json"]).ok().json();
+    assert_eq!(answer["unlanded"], json!(["build.1"]));
+}
+
+/// Naive: the name that the request has for it, which is no option.
+#[test]
+fn a_run_that_began_on_no_branch_is_merged_with_an_option_that_there_is() {
+    let home = repository();
+    git(&home, "checkout -q --detach");
+    let name = team(&home);
+    let refused = home.coven(&["merge", &name]).code(2).err;
+    assert!(refused.contains("`--into`"), "{refused}");
+    home.coven(&["merge", &name, "--into", "main"]).ok();
+}
+
+/// Naive: what was recorded when the session was made, which leads to a folder that is not there.
+#[test]
+fn a_session_with_trees_is_imported_after_its_folder_was_renamed() {
+    let home = repository();
+    let name = team(&home);
+    let before = home.coven(&["trees", "--json"]).ok().json()["trees"][0].clone();
+    home.coven(&["daemon", "stop"]).ok();
+    let moved = home.path("moved");
+    fs::rename(home.path("project"), &moved).unwrap();
+    fs::create_dir(home.path("project")).unwrap();
+    let (place, key) = (moved.to_str().unwrap(), home.path("state/coven/seal.key"));
+    home.coven(&["import", place, "--key", key.to_str().unwrap()]).ok();
+    let tree = home.coven(&["trees", &name, "--json"]).ok().json()["trees"][0].clone();
+    assert_eq!((&tree["state"], &tree["head"]), (&before["state"], &before["head"]));
+    assert_eq!(tree["root"], json!(fs::canonicalize(&moved).unwrap()));
+    let stat = home.coven(&["diff", &name, "--stat"]).ok().out;
+    assert!(stat.contains("2 files changed"), "{stat}");
+    // An agent, or a person, finds the repository in the tree again.
+    let inside = format!("git -C '{}' status --porcelain", tree["path"].as_str().unwrap());
+    Said::of(&home.shell("bash", &["-c", &inside]).output().unwrap()).ok();
+    // What was kept before it was moved is found as well.
+    let task = home.coven(&["diff", &format!("{name}/build.0"), "--json"]).ok().json();
+    assert_eq!(paths(&task["files"]), ["a.txt"]);
+    home.coven(&["merge", &name]).ok();
+    assert_eq!(fs::read_to_string(moved.join("a.txt")).unwrap(), "alpha\n");
+    home.coven(&["trees", "prune"]).ok();
+    let back = home.coven(&["trees", "restore", &name, "--json"]).ok().json();
+    let folder = std::path::Path::new(back["path"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(folder.join("b.txt")).unwrap(), "beta\n");
+    home.coven(&["audit", "-C", place]).ok();
+}
+
+/// Naive: agents that share the folder, and nobody knows why.
+#[test]
+fn a_run_that_has_no_trees_says_why() {
+    let home = Home::new();
+    let reason = "is in no git repository";
+    let would = home.run(TEAM, &["--dry-run"]).ok().err;
+    assert!(would.contains("no trees can be made") && would.contains(reason), "{would}");
+    let said = home.run(TEAM, &[]).ok().err;
+    assert!(said.contains("there are no trees") && said.contains(reason), "{said}");
+    let name = home.only();
+    let shown = home.coven(&["show", &name]).ok().out;
+    assert!(shown.contains("none: ") && shown.contains(reason), "{shown}");
+    let json = home.coven(&["show", &name, "--json"]).ok().json();
+    assert!(json["session"]["noTrees"].as_str().unwrap().contains(reason), "{json:#}");
+    git(&home, "init -q");
+    let would = home.run(TEAM, &["--dry-run"]).ok().err;
+    assert!(would.contains("has no commits yet"), "{would}");
+}
+
+/// Naive: a patch that is refused as a whole because one file is large.
+#[test]
+fn a_patch_that_is_too_large_leaves_out_files_and_names_them() {
+    let home = repository();
+    let name = team(&home);
+    let tree = home.coven(&["trees", "--json"]).ok().json()["trees"][0]["path"].clone();
+    let large: String = (0..600_000).map(|line| format!("line {line}\n")).collect();
+    fs::write(std::path::Path::new(tree.as_str().unwrap()).join("aa-large.txt"), large).unwrap();
+    let said = home.coven(&["diff", &name]).ok();
+    assert!(said.err.contains("aa-large.txt") && said.err.contains("5 MiB"), "{}", said.err);
+    assert!(said.out.contains("+alpha") && said.out.len() < 10_000);
+    let apply = format!("coven diff {name} 2>/dev/null | git apply --stat");
+    let applied = Said::of(&home.shell("bash", &["-c", &apply]).output().unwrap()).ok().out;
+    assert!(applied.contains("2 files changed"), "{applied}");
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{CONFIG, Mirror, write_anew};
 use crate::run::Input;
-use crate::{Commit, Error, Git, Repository};
+use crate::{Commit, Error, Git, KeptPack, Repository};
 
 /// Makes a mirror under another name and puts it in its place.
 pub(super) fn make(git: &Git, path: &Path, repository: &Repository) -> Result<(), Error> {
@@ -90,52 +90,71 @@ impl Mirror {
         if self.commit_of(&reference)?.is_some() {
             return Ok(());
         }
-        if !self.has_files(commit)? {
+        if !self.has_files(repository, commit)? {
             self.fetch(repository, commit)?;
         }
         self.git.read(self.line().args(["update-ref", &reference]).arg(commit)).map(drop)
     }
 
     /// Makes sure that the repository has a commit with its history, if need be from here: what
-    /// nothing leads to any more is pruned there.
-    pub fn give_back(&self, repository: &Repository, commit: &Commit) -> Result<(), Error> {
+    /// nothing leads to any more is pruned there. Let a reference lead to it before the answer is
+    /// dropped, or it may be pruned again.
+    pub fn give_back(&self, repository: &Repository, commit: &Commit) -> Result<KeptPack, Error> {
         let line = self.git.line_in(repository).args(["rev-list", "--objects", "--quiet"]);
-        if self.git.read(line.arg("--no-walk").arg(commit)).is_ok() {
-            return Ok(());
+        let line = line.args(["--no-walk", "--missing=allow-promisor"]);
+        // Since 2.45, git takes a commit that is missing for one that may be.
+        let is_there = self.git.has_commit(repository, commit)?;
+        if is_there && self.git.read(line.arg(commit)).is_ok() {
+            return Ok(KeptPack::nothing());
         }
         let failed = |error| Error::io("write a pack in", &self.path, error);
         let pack = tempfile::NamedTempFile::new_in(&self.path).map_err(failed)?;
         let mut wanted = format!("{commit}\n");
         let known = self.git.line_in(repository).args(["for-each-ref", "--format=%(objectname)"]);
-        let known = self.git.read(known.args(["--", "refs/heads/", "refs/tags/"]))?;
-        // Only what is here can be left out.
-        let line = self.line().args(["cat-file", "--batch-check"]);
-        let known = self.git.read_with(line, Input::Bytes(known))?;
-        for line in String::from_utf8_lossy(&known).lines() {
-            if let Some((id, rest)) = line.split_once(' ')
-                && rest.starts_with("commit ")
-            {
-                wanted.push_str(&format!("^{id}\n"));
-            }
+        let mut known = self.git.read(known.args(["--", "refs/heads/", "refs/tags/"]))?;
+        // Only what is there can be left out: a branch may be at a commit that was removed. And only what
+        // is here.
+        for line in [self.git.line_in(repository), self.line()] {
+            let line = line.args(["cat-file", "--batch-check"]);
+            known = commits_of(&self.git.read_with(line, Input::Bytes(known))?);
         }
+        wanted.extend(String::from_utf8_lossy(&known).lines().map(|id| format!("^{id}\n")));
         let line = self.line().args(["pack-objects", "--revs", "--stdout", "-q"]);
+        // What a partial clone lacks was never here.
+        let line = line.arg("--missing=allow-any");
         let output = pack.as_file().try_clone().map_err(failed)?;
         let finished = self.git.finish(&line, Input::Bytes(wanted.into_bytes()), Some(output))?;
         Git::succeeded(&line, finished)?;
-        let input = File::open(pack.path()).map_err(failed)?;
-        let line = self.git.line_in(repository).args(["index-pack", "--stdin", "--fix-thin"]);
-        self.git.read_with(line, Input::File(input)).map(drop)
+        let kept = self.git.keep_pack(repository, pack.path())?;
+        if !self.git.has_commit(repository, commit)? {
+            return Err(Error::unexpected("pack-objects", format!("nothing of {commit}")));
+        }
+        Ok(kept)
     }
 
-    /// Whether a commit is here with every file of it. Its history is not looked through, which
-    /// takes minutes in a large repository, and which comparing does not need.
-    fn has_files(&self, commit: &Commit) -> Result<bool, Error> {
-        let line = self.line().args(["rev-list", "--objects", "--quiet", "--no-walk"]).arg(commit);
-        match self.git.read(line) {
-            Ok(_) => Ok(true),
-            Err(Error::Failed { .. }) => Ok(false),
-            Err(error) => Err(error),
+    /// Whether a commit is here with every file of it that the repository has: a partial clone has not
+    /// all of them. Its history is not looked through, which takes minutes in a large repository, and
+    /// which comparing does not need.
+    fn has_files(&self, repository: &Repository, commit: &Commit) -> Result<bool, Error> {
+        let line = self.line().args(["rev-list", "--objects", "--quiet", "--no-walk"]);
+        let output = match self.git.read(line.arg("--missing=print").arg(commit)) {
+            Ok(output) => output,
+            Err(Error::Failed { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let lines = output.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"?"));
+        let missing = lines.collect::<Vec<_>>().join(&b'\n');
+        if missing.is_empty() {
+            return Ok(true);
         }
+        // Since 2.45, git takes a commit that is missing for one that may be.
+        if missing.split(|byte| *byte == b'\n').any(|id| id == commit.as_str().as_bytes()) {
+            return Ok(false);
+        }
+        let line = self.git.line_in(repository).args(["cat-file", "--batch-check"]);
+        let there = self.git.read_with(line, Input::Bytes([&missing[..], b"\n"].concat()))?;
+        let there = String::from_utf8_lossy(&there);
+        Ok(there.lines().all(|line| line.ends_with(" missing")))
     }
 
     /// Copies objects as a pack. `git fetch` would start a server in the repository, which reads its
@@ -149,14 +168,10 @@ impl Mirror {
             self.references("refs/taken-in/")?.iter().map(|(_, id)| format!("{id}\n")).collect();
         let line = self.git.line_in(repository).args(["cat-file", "--batch-check"]);
         let known = self.git.read_with(line, Input::Bytes(known.into_bytes()))?;
-        for line in String::from_utf8_lossy(&known).lines() {
-            if let Some((id, rest)) = line.split_once(' ')
-                && rest.starts_with("commit ")
-            {
-                wanted.push_str(&format!("^{id}\n"));
-            }
-        }
+        let known = commits_of(&known);
+        wanted.extend(String::from_utf8_lossy(&known).lines().map(|id| format!("^{id}\n")));
         let line = self.git.line_in(repository).args(["pack-objects", "--revs", "--stdout", "-q"]);
+        let line = line.arg("--missing=allow-promisor");
         let output = pack.as_file().try_clone().map_err(failed)?;
         let finished = self.git.finish(&line, Input::Bytes(wanted.into_bytes()), Some(output))?;
         Git::succeeded(&line, finished)?;
@@ -164,4 +179,12 @@ impl Mirror {
         let line = self.line().args(["index-pack", "--stdin", "--fix-thin"]);
         self.git.read_with(line, Input::File(input)).map(drop)
     }
+}
+
+/// The ids of those that are commits, one in a line, of what `cat-file --batch-check` printed.
+fn commits_of(output: &[u8]) -> Vec<u8> {
+    let output = String::from_utf8_lossy(output);
+    let pairs = output.lines().filter_map(|line| line.split_once(' '));
+    let commits = pairs.filter(|(_, about)| about.starts_with("commit "));
+    commits.flat_map(|(id, _)| [id, "\n"]).collect::<String>().into_bytes()
 }

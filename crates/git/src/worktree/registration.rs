@@ -34,7 +34,10 @@ impl Git {
             }
         }
         match (found.pop(), found.is_empty()) {
-            (Some(git_dir), true) => Ok(git_dir),
+            (Some(git_dir), true) => {
+                check_common_dir(repository, path, &git_dir)?;
+                Ok(git_dir)
+            }
             (None, _) => Err(Error::NotRegistered { path: path.to_owned() }),
             (Some(_), false) => {
                 let what = "two registrations name it".to_owned();
@@ -42,6 +45,18 @@ impl Git {
             }
         }
     }
+}
+
+/// Whether a registration leads to the repository that it is in: git looks for branches where the file
+/// `commondir` says, also if it was told by `GIT_COMMON_DIR` where they are.
+fn check_common_dir(repository: &Repository, path: &Path, git_dir: &Path) -> Result<(), Error> {
+    let named = read_pointer(&git_dir.join("commondir")).unwrap_or_default();
+    let named = normal(&git_dir.join(trimmed(&named)));
+    if named == repository.common_dir {
+        return Ok(());
+    }
+    let what = "its commondir leads elsewhere".to_owned();
+    Err(Error::Tampered { path: path.to_owned(), what })
 }
 
 /// Whether the `.git` file of a work tree is the one that git wrote.

@@ -355,3 +355,32 @@ fn no_call_of_ours_runs_a_program_that_the_user_has() {
     assert!(!fixture.ran("ran"));
     assert_eq!(std::fs::read(root.join("one.big")).unwrap(), b"two\n");
 }
+
+/// Naive: `GIT_COMMON_DIR` says where branches are. git looks where the registration says.
+#[test]
+fn a_registration_that_leads_to_another_repository_is_refused() {
+    let fixture = Fixture::new();
+    let (path, added) = fixture.tree("work");
+    let repository = fixture.repository();
+    let tree = repository.in_worktree(&path, &added.git_dir);
+    let evil = fixture.path("evil");
+    std::fs::create_dir(&evil).unwrap();
+    fixture.plain(&evil, &["init", "-q", "-b", "main"]);
+    std::fs::write(evil.join("e.txt"), "evil").unwrap();
+    let planted = fixture.commit_in(&evil, "evil");
+    fixture.plain(&evil, &["branch", "coven/work"]);
+    let file = added.git_dir.join("commondir");
+    let own = std::fs::read(&file).unwrap();
+    std::fs::write(&file, format!("{}\n", evil.join(".git").display())).unwrap();
+    let naive = fixture.plain(&path, &["rev-parse", "HEAD"]);
+    assert_eq!(naive, planted.to_string(), "the attack does nothing");
+    let refused = fixture.git.worktree_git_dir(&repository, &path);
+    assert!(matches!(refused, Err(Error::Tampered { .. })), "{refused:?}");
+    let removed = fixture.git.remove_worktree(&repository, &path);
+    assert!(matches!(removed, Err(Error::Tampered { .. })), "{removed:?}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(fixture.git.worktree_git_dir(&repository, &path).is_err());
+    std::fs::write(&file, own).unwrap();
+    assert_eq!(fixture.git.worktree_git_dir(&repository, &path).unwrap(), added.git_dir);
+    assert_eq!(fixture.git.head(&tree).unwrap().branch.as_deref(), Some("coven/work"));
+}

@@ -149,3 +149,56 @@ fn a_folder_that_is_gone_is_not_said_to_be_a_missing_program() {
     let refused = fixture.git.head(&gone).unwrap_err();
     assert!(matches!(&refused, Error::Io { path, .. } if path == Path::new(&gone.root)));
 }
+
+/// Naive: git's own words, which advise force.
+#[test]
+fn a_work_tree_that_git_does_not_remove_is_refused_without_advice_to_use_force() {
+    let fixture = Fixture::new();
+    let (path, _) = fixture.tree("work");
+    let repository = fixture.repository();
+    std::fs::write(path.join("new.txt"), "new").unwrap();
+    let refused = fixture.git.remove_worktree(&repository, &path).unwrap_err();
+    assert!(refused.is_about_changes(), "{refused}");
+    assert!(!refused.to_string().contains("force"), "{refused}");
+    std::fs::remove_file(path.join("new.txt")).unwrap();
+    fixture.plain(&fixture.root(), &["worktree", "lock", path.to_str().unwrap()]);
+    for remove in [
+        fixture.git.remove_worktree(&repository, &path),
+        fixture.git.remove_worktree_with_changes(&repository, &path),
+    ] {
+        let refused = remove.unwrap_err().to_string();
+        assert!(refused.contains("it is locked") && !refused.contains(" -f"), "{refused}");
+    }
+    fixture.plain(&fixture.root(), &["worktree", "unlock", path.to_str().unwrap()]);
+    fixture.git.remove_worktree(&repository, &path).unwrap();
+}
+
+/// Naive: git writes the files and then finds that the branch is locked.
+#[test]
+fn a_checkout_whose_branch_is_locked_in_the_middle_keeps_its_files() {
+    use crate::fixture::make_executable;
+    let fixture = Fixture::new();
+    let (path, _) = fixture.tree("work");
+    let (repository, base) = (fixture.repository(), fixture.head());
+    std::fs::write(path.join("a.txt"), "new\n").unwrap();
+    std::fs::write(path.join("b.txt"), "b\n").unwrap();
+    let tip = fixture.commit_in(&path, "work");
+    // The lock comes after everybody has looked, and stays for one try.
+    let lock = fixture.root().join(".git/refs/heads/main.lock");
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' merge --ff-only '*) touch '{lock}';; esac\n\"$@\"\ncode=$?\n\
+         rm -f '{lock}'\nexit $code\n",
+        lock = lock.display()
+    );
+    fixture.write("lock.sh", script);
+    make_executable(&fixture.path("lock.sh"));
+    let locked = fixture.git.clone().wrapped_by([fixture.path("lock.sh")]);
+    let locked = locked.with_lock_timeout(Duration::from_millis(200));
+    let refused = locked.fast_forward(&repository, "main", &base, &tip).unwrap_err();
+    assert!(refused.is_lock_held(), "{refused}");
+    assert_eq!(fixture.plain(&fixture.root(), &["status", "--porcelain"]), "");
+    assert_eq!(fixture.head(), base);
+    assert_eq!(std::fs::read(fixture.root().join("a.txt")).unwrap(), b"one\ntwo\nthree\n");
+    fixture.git.fast_forward(&repository, "main", &base, &tip).unwrap();
+    assert_eq!(fixture.plain(&fixture.root(), &["status", "--porcelain"]), "");
+}

@@ -1,7 +1,7 @@
 //! Repositories whose objects are not where or what they usually are, and what is ignored where.
 
 use coven_git::mirror::{CheckpointRequest, RestoreRequest};
-use coven_git::{Error, Git, Identity, Mirror};
+use coven_git::{Error, Git, Identity, Mirror, Replayed};
 
 use crate::fixture::{Fixture, hold};
 
@@ -133,4 +133,61 @@ fn a_file_that_only_the_branch_tracks_is_held_though_it_is_ignored() {
     assert_eq!(names, [("refs/coven/one".to_owned(), held.commit.clone())]);
     mirror.delete_reference("refs/coven/one", &held.commit).unwrap();
     assert!(mirror.commit_of("refs/coven/one").unwrap().is_none());
+}
+
+/// Naive: every file of a commit is in the repository, so one that is not is an error.
+#[test]
+fn a_partial_clone_with_a_sparse_checkout_has_trees_checkpoints_and_landings() {
+    let fixture = Fixture::empty();
+    let up = fixture.path("up");
+    std::fs::create_dir_all(up.join("in")).unwrap();
+    std::fs::create_dir_all(up.join("out")).unwrap();
+    fixture.plain(&up, &["init", "-q", "-b", "main"]);
+    fixture.plain(&up, &["config", "uploadpack.allowFilter", "true"]);
+    std::fs::write(up.join("in/a.txt"), "one\n").unwrap();
+    std::fs::write(up.join("out/b.txt"), "far\n").unwrap();
+    fixture.commit_in(&up, "first");
+    std::fs::write(up.join("out/b.txt"), "far away\n").unwrap();
+    fixture.commit_in(&up, "second");
+    let (root, from) = (fixture.root(), format!("file://{}", up.display()));
+    let clone = ["clone", "-q", "--filter=blob:none", "--sparse", &from, root.to_str().unwrap()];
+    fixture.plain(&fixture.path("home"), &clone);
+    fixture.plain(&root, &["sparse-checkout", "set", "in"]);
+    // Nothing can be fetched any more, so what is not here is nowhere.
+    std::fs::rename(&up, fixture.path("gone")).unwrap();
+    let found = fixture.found();
+    assert!(found.sparse);
+
+    let (repository, base) = (&found.repository, &found.head);
+    let tree = fixture.path("tree/one");
+    fixture.git.add_worktree(repository, &tree, "coven/one", base).unwrap();
+    assert!(tree.join("in/a.txt").exists() && !tree.join("out").exists());
+    let mirror = Mirror::open_or_make(&fixture.git, &fixture.path("state/m"), repository).unwrap();
+    mirror.take_in(repository, base).unwrap();
+    let first = hold(&mirror, &tree, base);
+    std::fs::write(tree.join("in/a.txt"), "two\n").unwrap();
+    std::fs::write(tree.join("in/new.txt"), "new\n").unwrap();
+    let held = crate::fixture::hold_as(&mirror, &tree, Some(&first.commit), "refs/coven/2");
+    assert_eq!(mirror.changes(&first.commit, &held.commit).unwrap().len(), 2);
+    let tip = fixture.commit_in(&tree, "work");
+    mirror.take_in(repository, &tip).unwrap();
+
+    fixture.write("repo/in/other.txt", "other\n");
+    let onto = fixture.commit("other");
+    let quarantine = fixture.git.quarantine(repository, &fixture.path("state/landings")).unwrap();
+    let made = quarantine.git().rebase_onto(repository, &onto, base, &tip, "merge").unwrap();
+    let Replayed::Done { tip: landed, .. } = made else { panic!("{made:?}") };
+    let kept = quarantine.bring_in(repository, &landed, &onto).unwrap();
+    mirror.take_in(repository, &landed).unwrap();
+    fixture.git.fast_forward(repository, "main", &onto, &landed).unwrap();
+    drop(kept);
+    assert_eq!(std::fs::read_to_string(root.join("in/new.txt")).unwrap(), "new\n");
+    assert_eq!(fixture.plain(&root, &["status", "--porcelain"]), "");
+    let known = mirror.as_checked_out(
+        &landed,
+        &coven_git::mirror::CommittedState { checkpoint: &first.commit, commit: base },
+    );
+    assert_eq!(mirror.changes(&first.commit, &known.unwrap()).unwrap().len(), 3);
+    let _kept = mirror.give_back(repository, &tip).unwrap();
+    fixture.git.remove_worktree(repository, &tree).unwrap();
 }

@@ -234,6 +234,40 @@ fn a_dirty_checkout_is_byte_for_byte_the_same_after_everything() {
     assert!(fsck.status.success());
 }
 
+/// Naive: a call for each pair of them.
+#[test]
+fn which_commits_are_on_which_branches_is_known_at_once() {
+    let fixture = Fixture::new();
+    let first = fixture.head();
+    fixture.write("repo/a.txt", "second\n");
+    let base = fixture.commit("second");
+    let topic = branch(&fixture, "topic", &base, &[("one.txt", "1"), ("two.txt", "2")]);
+    let other = branch(&fixture, "other", &base, &[("three.txt", "3")]);
+    fixture.plain(&fixture.root(), &["merge", "-q", "--no-ff", "--no-edit", "topic"]);
+    let main = fixture.head();
+    let repository = fixture.repository();
+    let names = ["main", "topic", "other", "none"].map(str::to_owned).into();
+    let missing: Commit = "1".repeat(40).parse().unwrap();
+    let bases = [base.clone(), missing.clone()].into();
+    let history = fixture.git.branch_history(&repository, &names, &bases).unwrap();
+    assert_eq!(history.tip("topic"), Some(&topic));
+    assert_eq!(history.tip("none"), None);
+    let mut known = 0;
+    let all = [&first, &base, &topic, &other, &main];
+    for (older, newer) in all.into_iter().flat_map(|one| all.map(|other| (one, other))) {
+        let Some(is_in) = history.is_ancestor(older, newer) else { continue };
+        known += 1;
+        let asked = fixture.git.is_ancestor(&repository, older, newer).unwrap();
+        assert_eq!(is_in, asked, "{older} {newer}");
+    }
+    // What is above the base is known, and the base itself.
+    assert!(known >= 14, "{known}");
+    assert_eq!(history.is_ancestor(&topic, &main), Some(true));
+    assert_eq!(history.is_ancestor(&other, &main), Some(false));
+    assert_eq!(history.is_ancestor(&base, &other), Some(true));
+    assert_eq!(history.is_ancestor(&missing, &main), None);
+}
+
 /// Naive: git's list has a name that it would give to the file, `x~` and a commit.
 #[test]
 fn a_conflict_of_a_file_with_a_folder_or_a_link_names_the_path_that_both_have() {

@@ -266,7 +266,7 @@ fn a_tree_with_work_in_it_is_not_removed() {
     let (tree, _) = fixture.tree("one");
     std::fs::write(tree.join("untracked"), "work").unwrap();
     let refused = fixture.git.remove_worktree(&fixture.repository(), &tree);
-    assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::NotRemoved { .. })), "{refused:?}");
     std::fs::remove_file(tree.join("untracked")).unwrap();
     fixture.git.remove_worktree(&fixture.repository(), &tree).unwrap();
     assert!(!tree.exists());

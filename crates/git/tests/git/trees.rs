@@ -330,7 +330,7 @@ fn a_tree_for_a_checkpoint_has_its_files_and_the_index_of_its_base() {
     assert!(matches!(again, Err(Error::BranchTaken { .. })), "{again:?}");
 
     let refused = git.remove_worktree(&repository, &into);
-    assert!(matches!(refused, Err(Error::Failed { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::NotRemoved { .. })), "{refused:?}");
     git.remove_worktree_with_changes(&repository, &into).unwrap();
     assert!(!into.exists());
     assert!(git.branch_exists(&repository, "coven/restored").unwrap());

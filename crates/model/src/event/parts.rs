@@ -38,6 +38,9 @@ pub struct SessionCreated {
     /// The repository in whose trees it works, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<Box<RepositoryRecord>>,
+    /// Why it has no trees although its plan would have them where there can be some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_trees: Option<String>,
     /// When the fact was recorded, by the daemon's clock.
     pub at: Timestamp,
 }

@@ -71,6 +71,7 @@ pub(crate) fn write(place: &Place, definition: &str) -> Result<Written, Box<dyn 
     let mut session = Session::create(&base, &authority, &id)?;
     let creation = SessionSpec {
         repository: None,
+        no_trees: None,
         session: id.clone(),
         name: "brisk-otter".to_owned(),
         plan,

@@ -15,12 +15,15 @@ mod landing_note;
 mod left_out;
 mod look;
 mod merge;
+mod newest;
+mod patch;
 mod ports;
 mod record;
 mod restore;
 mod review;
 mod setup;
 mod size;
+mod stash;
 #[cfg(test)]
 mod tests;
 mod tree_job;
@@ -28,9 +31,10 @@ mod turn;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use coven_git::{Commit, ExecutableConfig, Git, Mirror, Repository};
+use coven_git::{BranchHistory, Commit, ExecutableConfig, Git, Mirror, Repository};
 use coven_model::event::TreeReady;
 use coven_model::{RepositoryRecord, Timestamp, TreeId, TreeWork};
 use coven_workflow::command::TreeOrder;
@@ -42,9 +46,9 @@ use tokio::sync::{mpsc, oneshot};
 use self::check_out::BegunTree;
 pub(crate) use self::comments::{WantedComments, about, as_written};
 use self::commit::CommitJob;
-pub(crate) use self::look::{entry, sessions_with_trees};
+pub(crate) use self::look::{entries, sessions_with_trees};
 pub use self::record::NoRepository;
-pub(crate) use self::record::find_repository;
+pub(crate) use self::record::{find_repository, moved_repository, repair_worktrees};
 pub(crate) use self::review::ReviewText;
 use self::turn::RepositoryTurn;
 pub(crate) use self::turn::turn_of;
@@ -140,7 +144,11 @@ impl TreeJob {
             }
             TreeOrder::Checkpoint { job, number, .. } => {
                 let (job, number) = (job.clone(), *number);
-                turn.run(move || place.checkpointed(Some(job), number, false)).await
+                checkpoint::tried_again(|| {
+                    let (place, job) = (place.clone(), job.clone());
+                    turn.run(move || place.checkpointed(Some(job), number, false))
+                })
+                .await
             }
             TreeOrder::Commit { number, .. } => {
                 let number = *number;
@@ -210,8 +218,12 @@ impl TreeJob {
     async fn commit(&self, place: &TreePlace) -> Result<(), TreeError> {
         let Some(run) = self.state.run() else { return Ok(()) };
         let found = place.clone();
-        blocking(move || found.check_unmerged().and_then(|()| found.bring_branch_to_head()))
-            .await?;
+        blocking(move || {
+            found.mend_branch()?;
+            found.check_unmerged()?;
+            found.bring_branch_to_head()
+        })
+        .await?;
         let message = run.commit_message(&place.tree.tree);
         CommitJob { job: self, place, message }.run().await
     }
@@ -253,6 +265,8 @@ pub(crate) struct TreePlace {
     aliases: BTreeMap<TreeId, String>,
     /// The readable name of the session, for the trailers of commits.
     session: String,
+    /// Where branches are, if that was asked for all trees at once.
+    known: Option<Arc<BranchHistory>>,
 }
 
 /// Where the mirror of a repository lies, by the repository's common folder.
@@ -278,13 +292,14 @@ impl TreePlace {
         Self {
             git: Git::new().with_deadline(GIT_DEADLINE),
             allowed: record::programs_of(&record),
-            mirror: mirror_of(state_dir, &record.common_dir),
+            mirror: mirror_of(state_dir, record.kept_under()),
             session_references: format!("{REFERENCES}{}", run.session()),
             aliases: run
                 .trees()
                 .filter_map(|tree| Some((tree.tree.clone(), run.tree_alias(&tree.tree)?)))
                 .collect(),
             session: run.identity.name.clone(),
+            known: None,
             repository: Repository {
                 root: record.root.clone().into(),
                 git_dir: record.git_dir.clone().into(),
@@ -329,12 +344,27 @@ impl TreePlace {
     fn tip(&self) -> Result<Commit, TreeError> {
         let branch = &self.tree.branch;
         let tip = self.git.tip(&self.repository, branch)?;
-        tip.ok_or_else(|| {
-            let head = &self.tree.head;
-            TreeError(format!(
+        if let Some(tip) = tip {
+            return Ok(tip);
+        }
+        let reference = format!("refs/heads/{branch}");
+        let (head, session) = (&self.tree.head, &self.session);
+        let tree = self.tree.tree.task().map_or("@run", |task| task.as_str());
+        Err(TreeError(match self.git.target_of(&self.repository, &reference)? {
+            Some(lost) => format!(
+                "its branch `{branch}` is at {}, which is gone from the repository; `coven trees \
+                 restore {session}/{tree}` brings back what was kept of it",
+                head::short(lost.as_str())
+            ),
+            None if self.git.has_commit(&self.repository, &head.parse()?)? => format!(
                 "its branch `{branch}` is gone; `git branch {branch} {head}` makes it again"
-            ))
-        })
+            ),
+            None => format!(
+                "its branch `{branch}` is gone, and so is its last commit {}; `coven trees restore \
+                 {session}/{tree}` brings back what was kept of it",
+                head::short(head)
+            ),
+        }))
     }
 
     fn mirror(&self) -> Result<Mirror, TreeError> {

@@ -35,6 +35,7 @@ impl Teller {
         let (name, input) = ("t".to_owned(), serde_json::Map::new());
         let creation = SessionSpec {
             repository: None,
+            no_trees: None,
             session: id.clone(),
             name,
             plan,

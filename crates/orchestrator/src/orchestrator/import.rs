@@ -7,6 +7,7 @@ use coven_model::{SessionId, WorkflowStatus};
 use coven_store::SealKey;
 
 use super::Orchestrator;
+use crate::engine::trees::{moved_repository, repair_worktrees};
 use crate::error::ImportFailed;
 use crate::state::blocking::blocking;
 
@@ -21,10 +22,18 @@ impl Orchestrator {
         key: Option<Arc<SealKey>>,
     ) -> Result<WorkflowStatus, ImportFailed> {
         let turn = self.shared.controllers.turn(id).await;
+        let before = self.snapshot(id).await.ok();
         let (orchestrator, imported, digest) = (self.clone(), id.clone(), digest.to_owned());
         blocking(move || {
             let manager = &orchestrator.shared.manager;
-            manager.import(&imported, &digest, key.as_ref())?;
+            let record = before.as_ref().and_then(|before| before.state().run());
+            let record = record.and_then(|run| run.identity.repository.as_deref());
+            let base = manager.base();
+            let place = record.and_then(|record| moved_repository(record, base.path()));
+            manager.import(&imported, &digest, key.as_ref(), place.as_ref())?;
+            if let Some(place) = place {
+                best_effort("have trees find their repository again", repair_worktrees(&place));
+            }
             if let Some(entry) = manager.entry(&imported) {
                 let feed = &orchestrator.shared.options.feed;
                 feed.take_up(&manager.base(), manager.authority(), &entry);

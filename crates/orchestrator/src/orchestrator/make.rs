@@ -51,6 +51,13 @@ pub(super) struct TreeOrigin {
     pub(super) branch: Option<String>,
 }
 
+/// The repository in whose trees a plan works; nothing if it works in none, and why, if it would.
+#[derive(Default)]
+struct SessionRepository {
+    record: Option<Box<RepositoryRecord>>,
+    no_trees: Option<String>,
+}
+
 impl Orchestrator {
     /// What a session would do, checked against `known`: [`Self::known`], or the same with another
     /// default adapter. Reads the catalogue, so this waits on the disk.
@@ -135,24 +142,25 @@ impl Orchestrator {
         plan: &WorkflowPlan,
         base: &Path,
         name: &str,
-    ) -> Result<Option<Box<RepositoryRecord>>, ExecuteError> {
+    ) -> Result<SessionRepository, ExecuteError> {
         if !plan.wants_trees() {
-            return Ok(None);
+            return Ok(SessionRepository::default());
         }
         let options = &self.shared.options;
         let data = options.data_dir.as_ref().unwrap_or(&options.state_dir);
         let config = self.shared.trees.read().clone();
+        let without = |why: String| SessionRepository { record: None, no_trees: Some(why) };
         match find_repository(base, data, name, &config) {
-            Ok(Some(record)) => Ok(Some(Box::new(record))),
+            Ok(Some(record)) => {
+                Ok(SessionRepository { record: Some(Box::new(record)), no_trees: None })
+            }
             Ok(None) if plan.needs_trees() => {
                 Err(NoRepository::None(base.display().to_string()).into())
             }
-            Ok(None) => Ok(None),
+            Ok(None) => Ok(without(format!("{} is in no git repository", base.display()))),
             Err(error) if plan.needs_trees() => Err(error.into()),
-            Err(error) => {
-                tracing::info!(%error, "the agents of a run share a folder");
-                Ok(None)
-            }
+            Err(NoRepository::Git(error)) => Ok(without(error.to_string())),
+            Err(error @ NoRepository::None(_)) => Ok(without(error.to_string())),
         }
     }
 
@@ -162,7 +170,8 @@ impl Orchestrator {
         let name = manager.new_name(id);
         let _making = manager.making();
         let base = manager.base_for_new().map_err(ExecuteError::BaseDir)?;
-        let mut repository = self.repository_for(&plan, base.path(), &name)?;
+        let SessionRepository { record: mut repository, no_trees } =
+            self.repository_for(&plan, base.path(), &name)?;
         if let (Some(origin), Some(repository)) = (origin, &mut repository) {
             repository.head = origin.head;
             repository.branch = origin.branch;
@@ -183,6 +192,7 @@ impl Orchestrator {
             auto,
             cause,
             repository,
+            no_trees,
         };
         let now = manager.now();
         let (facts, _) = session.decide(SessionInput::Create(Box::new(creation)), now);

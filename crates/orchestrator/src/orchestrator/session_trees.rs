@@ -9,9 +9,9 @@ use coven_model::event::{SessionEvent, TreeCheckpoint};
 use coven_model::{RepositoryRecord, TaskId, Timestamp, TreeId};
 use coven_store::journal::OpenError;
 use coven_store::session::ReadOnlySession;
-use coven_workflow::state::{LandingPhase, WorkflowRun};
+use coven_workflow::state::LandingPhase;
 
-use crate::engine::trees::{TreePlace, WantedComments, about, as_written, entry};
+use crate::engine::trees::{TreePlace, WantedComments, about, as_written, entries};
 use crate::error::RequestError;
 use crate::snapshot::SessionSnapshot;
 use crate::state::blocking::blocking;
@@ -66,12 +66,17 @@ impl SessionTrees {
 
     /// The trees, that of the run first; with the sizes of their files if `sizes`.
     pub async fn list(self, sizes: bool) -> Vec<TreeEntry> {
+        Self::list_all(vec![self], sizes).await
+    }
+
+    /// The same of several sessions, one after the other.
+    pub(super) async fn list_all(sessions: Vec<Self>, sizes: bool) -> Vec<TreeEntry> {
         blocking(move || {
-            let Self { snapshot, state_dir, .. } = &self;
-            let run: Option<&WorkflowRun> = snapshot.state().run();
-            let trees = run.into_iter().flat_map(|run| run.trees().map(move |tree| (run, tree)));
-            let id = snapshot.id();
-            trees.filter_map(|(run, tree)| entry(state_dir, id, run, tree, sizes)).collect()
+            let Some(first) = sessions.first() else { return Vec::new() };
+            let runs = sessions.iter().filter_map(|session| {
+                Some((session.snapshot.id(), session.snapshot.state().run()?))
+            });
+            entries(&first.state_dir, runs, sizes)
         })
         .await
     }

@@ -6,7 +6,7 @@ use coven_model::{AgentState, SessionId, TaskId, TreeId};
 use coven_workflow::SessionInput;
 use coven_workflow::command::TreeOrder;
 use coven_workflow::input::TreeReport;
-use coven_workflow::state::{RunPhase, TreePhase};
+use coven_workflow::state::{LandingPhase, RunPhase, TreePhase, TreeRun, WorkflowRun};
 
 use super::Orchestrator;
 use super::session_trees::{FoundTree, SessionTrees};
@@ -26,11 +26,9 @@ impl Orchestrator {
     pub async fn all_trees(&self, sizes: bool) -> Vec<TreeEntry> {
         let mut all = Vec::new();
         for id in self.sessions_with_trees().await {
-            if let Ok(trees) = self.session_trees(&id).await {
-                all.extend(trees.list(sizes).await);
-            }
+            all.extend(self.session_trees(&id).await);
         }
-        all
+        SessionTrees::list_all(all, sizes).await
     }
 
     /// Those that have trees or had some, newest first, without reading the journals of all others.
@@ -90,11 +88,12 @@ impl Orchestrator {
         let found = self.tree(id, &request.tree).await?;
         let turn = turn_of(&found.record.common_dir);
         let _turn = turn.lock().await?;
+        let unlanded = if request.tree == TreeId::Run { found.unlanded() } else { Vec::new() };
         let (report, fact) = blocking(move || found.place.merge(&request, &into)).await?;
         if let Some(fact) = fact {
             self.tell_of_tree(id, TreeReport::Landed(fact)).await?;
         }
-        Ok(report)
+        Ok(MergeReport { unlanded, ..report })
     }
 
     /// Commits what was left in a tree, and keeps a checkpoint of all of it.
@@ -256,6 +255,20 @@ impl Orchestrator {
 }
 
 impl FoundTree {
+    /// The trees of tasks in which something is that is not landed: who merges the tree of the run may
+    /// take it for all that the run did.
+    fn unlanded(&self) -> Vec<TreeId> {
+        let trees = self.snapshot.state().run().into_iter().flat_map(WorkflowRun::trees);
+        let is_unlanded = |tree: &&TreeRun| {
+            let is_landed = match &tree.landing {
+                LandingPhase::Landed { tip, .. } => *tip == tree.head,
+                LandingPhase::Open | LandingPhase::Conflict { .. } => false,
+            };
+            tree.tree != TreeId::Run && tree.is_ready() && !tree.is_empty() && !is_landed
+        };
+        trees.filter(is_unlanded).map(|tree| tree.tree.clone()).collect()
+    }
+
     /// Why the run itself or an agent is in the way of a merge.
     fn why_not_mergeable(&self, into: &str) -> Option<String> {
         let run = self.snapshot.state().run()?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coven_model::event::SessionEvent;
-use coven_model::{SessionId, Timestamp};
+use coven_model::{RepositoryPlace, SessionId, Timestamp};
 use coven_runtime::hold::HolderRegistry;
 use coven_store::import::{self, ImportError, ImportTerms, JobsOwner};
 use coven_store::index::ResolveError;
@@ -136,6 +136,7 @@ impl SessionManager {
         id: &SessionId,
         digest: &str,
         key: Option<&Arc<SealKey>>,
+        repository: Option<&RepositoryPlace>,
     ) -> Result<(), ImportFailed> {
         if self.is_own(id) && self.look(id).and_then(|look| look.reader()).is_ok_and(sealed) {
             return Err(ImportFailed::Own(id.clone()));
@@ -154,7 +155,8 @@ impl SessionManager {
         let (terms, at) = (ImportTerms { digest, key, jobs }, self.now());
         let imported = |seal: JournalSeal| {
             let vouched = matches!(seal, JournalSeal::Ours | JournalSeal::Given);
-            SessionEvent::SessionImported { vouched, at }
+            let repository = repository.cloned().map(Box::new);
+            SessionEvent::SessionImported { vouched, repository, at }
         };
         let seal = import::take_over(&base, &self.authority, id, terms, at, imported)?;
         let mut session = WorkflowSession::open(&base, &self.authority, id)?;

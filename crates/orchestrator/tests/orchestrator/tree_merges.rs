@@ -168,3 +168,133 @@ async fn a_merge_into_a_checkout_that_is_locked_is_refused_and_never_done_later(
     let landed = merge(&orchestrator, &id, MergeMode::Merge).await;
     assert!(matches!(landed.outcome, MergeOutcome::Landed { .. }), "{landed:#?}");
 }
+
+/// Naive: a merge commit whenever the branch has something new.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_that_goes_on_from_the_target_is_landed_without_a_merge_commit() {
+    for is_checked_out in [true, false] {
+        let base = Base::new();
+        repository(&base);
+        let (orchestrator, id) = done(&base, "write new.txt hello; say done").await;
+        if !is_checked_out {
+            git(base.path(), &["checkout", "--quiet", "-b", "elsewhere"]);
+        }
+        let entry = orchestrator.all_trees(false).await.remove(0);
+        let landed = merge(&orchestrator, &id, MergeMode::Merge).await;
+        assert!(matches!(landed.outcome, MergeOutcome::Landed { .. }), "{landed:#?}");
+        assert_eq!(tip(&base, "main"), entry.head);
+        assert_eq!(git(base.path(), &["rev-list", "--count", "--merges", "main"]), "0");
+        let again = merge(&orchestrator, &id, MergeMode::Merge).await;
+        assert_eq!(again.outcome, MergeOutcome::UpToDate);
+    }
+}
+
+/// Naive: a conflict with what the branch itself brought, or an empty merge commit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_brought_over_by_hand_is_not_merged_again() {
+    for by_hand in [&["cherry-pick", "main..TREE"][..], &["merge", "--squash", "--quiet", "TREE"]] {
+        let base = Base::new();
+        repository(&base);
+        let prompt = "write new.txt hello; disobey git add . && git -c user.name=A -c user.email=a@b \
+                      commit -qm one; write new.txt again";
+        let (orchestrator, id) = done(&base, prompt).await;
+        let entry = orchestrator.all_trees(false).await.remove(0);
+        assert_eq!(
+            git(base.path(), &["rev-list", "--count", &format!("main..{}", entry.head)]),
+            "2"
+        );
+        write(&base, "other.txt", "other\n");
+        let before = commit(&base, "other");
+        let line: Vec<String> = by_hand
+            .iter()
+            .map(|word| word.replace("main..TREE", &format!("main..{}", entry.head)))
+            .map(|word| word.replace("TREE", &entry.head))
+            .collect();
+        git(base.path(), &line.iter().map(String::as_str).collect::<Vec<_>>());
+        if by_hand[0] == "merge" {
+            git(base.path(), &["commit", "--quiet", "-m", "all of it"]);
+        }
+        assert_ne!(tip(&base, "main"), before);
+        write(&base, "new.txt", "something else\n");
+        let after = commit(&base, "on top of it");
+        for mode in [MergeMode::Merge, MergeMode::Squash, MergeMode::Rebase] {
+            let report = merge(&orchestrator, &id, mode).await;
+            assert_eq!(report.outcome, MergeOutcome::UpToDate, "{by_hand:?} {mode:?}");
+            assert_eq!(tip(&base, "main"), after);
+        }
+        let entry = orchestrator.all_trees(false).await.remove(0);
+        assert!(matches!(entry.landing, TreeLandingState::Landed { .. }), "{entry:#?}");
+    }
+}
+
+/// Naive: the branch is checked out and nothing is changed there, so it is moved; `git am` then puts its
+/// patches on what came in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_checkout_in_the_middle_of_something_is_not_moved() {
+    let base = three_commits();
+    let (orchestrator, id) = done(&base, "write new.txt hello; say done").await;
+    let patch = git(base.path(), &["format-patch", "--stdout", "-1"]);
+    let mail = base.path().with_file_name("mail");
+    std::fs::write(&mail, format!("{patch}\n")).unwrap();
+    let sign = |folder: &Path, line: &[&str]| {
+        let who = ["-c", "user.name=T", "-c", "user.email=t@example.invalid"];
+        std::process::Command::new("git").args(who).args(line).current_dir(folder).output().unwrap()
+    };
+    let am = || sign(base.path(), &["am", "--quiet", mail.to_str().unwrap()]);
+    let before = tip(&base, "main");
+    let refused = |what: &'static str| {
+        let (orchestrator, id) = (orchestrator.clone(), id.clone());
+        async move {
+            for dry_run in [true, false] {
+                let request = MergeRequest { dry_run, ..request(MergeMode::Merge) };
+                let refused = orchestrator.merge(&id, request).await;
+                let Err(TreeRequestError::NotNow(why)) = refused else { panic!("{refused:?}") };
+                assert!(why.contains(&format!("`{what}` is not finished")), "{why}");
+                assert!(why.contains("--into"), "{why}");
+            }
+        }
+    };
+    // It is there already, so the patch fits no more.
+    assert!(!am().status.success());
+    assert_eq!(git(base.path(), &["status", "--porcelain"]), "");
+    refused("git am").await;
+    git(base.path(), &["am", "--abort"]);
+
+    // As after the last conflict was resolved in favour of what is there.
+    let heads = [
+        ("MERGE_HEAD", "git merge"),
+        ("CHERRY_PICK_HEAD", "git cherry-pick"),
+        ("REVERT_HEAD", "git revert"),
+    ];
+    for (name, what) in heads {
+        let head = base.path().join(".git").join(name);
+        std::fs::write(&head, format!("{before}\n")).unwrap();
+        refused(what).await;
+        std::fs::remove_file(&head).unwrap();
+    }
+    assert_eq!(tip(&base, "main"), before);
+    let landed = merge(&orchestrator, &id, MergeMode::Merge).await;
+    assert!(matches!(landed.outcome, MergeOutcome::Landed { .. }), "{landed:#?}");
+}
+
+/// Naive: git writes the files and then finds the branch locked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_that_another_git_has_locked_leaves_the_files_as_they_are() {
+    for lock in [".git/refs/heads/main.lock", ".git/HEAD.lock"] {
+        let base = Base::new();
+        repository(&base);
+        let (orchestrator, id) = done(&base, "write new.txt hello; say done").await;
+        let before = tip(&base, "main");
+        let lock = base.path().join(lock);
+        std::fs::write(&lock, "").unwrap();
+        let refused = orchestrator.merge(&id, request(MergeMode::Merge)).await;
+        let Err(TreeRequestError::NotNow(why)) = refused else { panic!("{refused:?}") };
+        assert!(why.contains("nothing was changed") && why.contains(".lock"), "{why}");
+        assert!(!base.path().join("new.txt").exists());
+        assert_eq!(git(base.path(), &["--no-optional-locks", "status", "--porcelain"]), "");
+        std::fs::remove_file(&lock).unwrap();
+        assert_eq!(tip(&base, "main"), before);
+        let landed = merge(&orchestrator, &id, MergeMode::Merge).await;
+        assert!(matches!(landed.outcome, MergeOutcome::Landed { .. }), "{landed:#?}");
+    }
+}

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 use coven_model::event::SessionEvent;
 use coven_model::{SessionId, TreeId, TreeWork, WorkflowStatus};
-use coven_orchestrator::{Orchestrator, PruneRequest, RestoreRequest, RestoredTree, TreeState};
+use coven_orchestrator::{
+    ChangesAgainst, MergeMode, MergeOutcome, Orchestrator, PruneRequest, RestoreRequest,
+    RestoredTree, TreeEntry, TreeState,
+};
 use coven_testkit::git::git;
 
 use crate::support::{Base, end, fact};
@@ -146,4 +149,107 @@ async fn what_a_process_was_bringing_back_when_it_ended_the_next_one_brings_back
     let entry = trees.into_iter().find(|entry| entry.tree == tree).unwrap();
     assert_eq!(entry.state, TreeState::Ready);
     assert_eq!(std::fs::read_to_string(entry.path.join("new.txt")).unwrap(), "hello\n");
+}
+
+/// A run whose only change was made in the tree of a task and landed on the branch of the run, of which
+/// no checkpoint was made.
+async fn landed(base: &Base) -> (Orchestrator, SessionId, TreeEntry) {
+    repository(base);
+    let orchestrator = Orchestrator::open(base.options()).await.unwrap();
+    let text = "name: team\ndescription: A team.\nsteps:\n  - name: build\n    type: parallel-agents\n    \
+                isolation: auto\n    adapter: demo\n    mode: headless\n    permissions: all\n    \
+                for_each: [one, two]\n    prompt: write ${item}.txt hello\n";
+    let id = orchestrator.execute_workflow(base.definition(text)).await.unwrap();
+    assert_eq!(end(&orchestrator, &id).await.status, WorkflowStatus::Completed);
+    let trees = orchestrator.session_trees(&id).await.unwrap().list(false).await;
+    let run = trees.into_iter().find(|entry| entry.tree == TreeId::Run).unwrap();
+    assert_eq!(run.state, TreeState::Ready);
+    (orchestrator, id, run)
+}
+
+/// What a person does who tidies up by hand.
+fn tidy_up(base: &Base, run: &TreeEntry) {
+    git(base.path(), &["worktree", "remove", "--force", run.path.to_str().unwrap()]);
+    git(base.path(), &["branch", "--quiet", "-D", &run.branch]);
+}
+
+fn expire(base: &Base) {
+    git(base.path(), &["reflog", "expire", "--expire=now", "--all"]);
+    git(base.path(), &["gc", "--quiet", "--prune=now"]);
+}
+
+/// Naive: its last checkpoint, which is what it began with, and "brought back".
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_branch_and_folder_are_gone_is_brought_back_with_all_that_was_landed_on_it() {
+    for is_pruned in [false, true] {
+        let base = Base::new();
+        let (orchestrator, id, run) = landed(&base).await;
+        tidy_up(&base, &run);
+        if is_pruned {
+            expire(&base);
+        }
+        let changes = orchestrator.session_trees(&id).await.unwrap();
+        let changes = changes.changes(&TreeId::Run, ChangesAgainst::Base).await.unwrap();
+        assert_eq!(changes.files.len(), 2, "{changes:#?}");
+        let back = restore(&orchestrator, &id).await;
+        for name in ["one.txt", "two.txt"] {
+            assert_eq!(std::fs::read_to_string(back.path.join(name)).unwrap(), "hello\n");
+        }
+        assert_eq!(git(&back.path, &["rev-parse", "HEAD"]), run.head);
+        assert_eq!(git(&back.path, &["status", "--porcelain"]), "");
+        git(base.path(), &["fsck", "--strict"]);
+        // Once more it is the same, and no further checkpoint is made of it.
+        let again = restore(&orchestrator, &id).await;
+        assert_eq!(again.checkpoint, back.checkpoint);
+    }
+}
+
+/// Naive: an older state and "brought back", when the newest is nowhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_landed_and_is_nowhere_any_more_is_not_said_to_be_brought_back() {
+    let base = Base::new();
+    let (orchestrator, id, run) = landed(&base).await;
+    tidy_up(&base, &run);
+    expire(&base);
+    let mirrors = base.path().with_file_name("state").join("trees");
+    let mirrors = std::fs::read_dir(mirrors).unwrap().map(|entry| entry.unwrap().path());
+    let mirrors: Vec<_> = mirrors.map(|path| path.join("mirror.git")).collect();
+    let mirror = mirrors.iter().find(|path| path.is_dir()).unwrap();
+    std::fs::remove_dir_all(mirror).unwrap();
+    let request = RestoreRequest { tree: TreeId::Run, checkpoint: None, by: "mira".to_owned() };
+    let refused = orchestrator.restore_tree(&id, request).await.unwrap_err().to_string();
+    assert!(refused.contains(&run.head[..12]) && refused.contains("was not kept"), "{refused}");
+}
+
+/// Naive: the branch counts as gone, and nothing that is said to help can be done.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_whose_commit_was_removed_from_the_repository_gets_it_back_from_the_mirror() {
+    for what in ["merge", "restore", "prune"] {
+        let base = Base::new();
+        let (orchestrator, id, run) = landed(&base).await;
+        // `git gc` at the wrong moment: the reference is there, and what it leads to is not.
+        tidy_up(&base, &run);
+        expire(&base);
+        let reference = base.path().join(".git/refs/heads").join(&run.branch);
+        std::fs::create_dir_all(reference.parent().unwrap()).unwrap();
+        std::fs::write(&reference, format!("{}\n", run.head)).unwrap();
+        match what {
+            "merge" => {
+                let merged =
+                    super::tree_requests::merge(&orchestrator, &id, MergeMode::Merge).await;
+                assert!(matches!(merged.outcome, MergeOutcome::Landed { .. }), "{merged:#?}");
+                assert!(base.path().join("two.txt").exists());
+            }
+            "restore" => {
+                let back = restore(&orchestrator, &id).await;
+                assert!(back.path.join("two.txt").exists());
+            }
+            _ => {
+                let pruned = orchestrator.prune_trees(PruneRequest::default()).await.unwrap();
+                let kept = pruned.into_iter().find(|tree| tree.tree == TreeId::Run).unwrap().kept;
+                assert!(kept.unwrap().contains("is on `coven/"), "it is on its branch alone");
+            }
+        }
+        git(base.path(), &["fsck", "--strict"]);
+    }
 }

@@ -11,6 +11,7 @@ use coven_orchestrator::{
     MergeMode, MergeRequest, Orchestrator, PruneRequest, TreeState, TreesConfig,
 };
 use coven_testkit::git::git;
+use serde_json::json;
 
 use crate::storage::disk::SmallDisk;
 use crate::support::{Base, end, fact, run, until};
@@ -466,4 +467,61 @@ async fn a_disk_that_is_full_while_a_tree_is_made_is_told_and_the_tree_is_made_w
     let names = left(&orchestrator, &id).await;
     assert_eq!(names, ["@run"]);
     orchestrator.close().await;
+}
+
+/// Naive: a branch or a reference with the name of the task, of which git takes not every one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_with_names_that_git_keeps_for_itself_run_in_trees_and_are_brought_back() {
+    let base = Base::new();
+    repository(base.path());
+    let names = ["lock", "LOCK", "HEAD", "FETCH_HEAD", "-x", "gitdir", "heads", "x-lock"];
+    let tasks = names.map(|name| {
+        json!({
+            "id": name, "adapter": "demo", "executionMode": "headless", "permissions": "all",
+            "isolation": "task", "prompt": format!("write of{name}.txt {name}"),
+        })
+    });
+    let text = json!({"id": "names", "stages": [{"id": "all", "tasks": tasks}]}).to_string();
+    let (orchestrator, id, view) = run(&base, &text).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    for name in names {
+        assert_eq!(branch(&base, &view.name, &format!("of{name}.txt")), name);
+        let tree = TreeId::Task(name.parse().unwrap());
+        let request =
+            coven_orchestrator::RestoreRequest { tree, checkpoint: None, by: "mira".to_owned() };
+        let back = orchestrator.restore_tree(&id, request).await.unwrap();
+        assert!(back.path.join(format!("of{name}.txt")).exists(), "{name}");
+    }
+}
+
+/// Naive: the list of what was put aside is the repository's, so an agent's entry goes when anybody
+/// clears it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_agent_put_aside_is_kept_when_the_person_clears_the_stash() {
+    let base = Base::new();
+    repository(base.path());
+    write(base.path(), "shared.txt", "mine\n");
+    git(base.path(), &["stash", "--quiet"]);
+    let prompt = "write shared.txt aside; write new.txt aside; disobey git -c user.name=A \
+                  -c user.email=a@b stash push -q -u; write done.txt done";
+    let (orchestrator, id, view) = run(&base, &team(&[prompt])).await;
+    assert_eq!(view.status, WorkflowStatus::Completed, "{:#?}", view.errors);
+    git(base.path(), &["stash", "clear"]);
+    git(base.path(), &["gc", "--quiet", "--prune=now"]);
+    let mirrors = std::fs::read_dir(base.path().with_file_name("state").join("trees")).unwrap();
+    let mirrors = mirrors.map(|entry| entry.unwrap().path().join("mirror.git"));
+    let mirror = mirrors.into_iter().find(|path| path.is_dir()).unwrap();
+    let list = ["for-each-ref", "--format=%(refname)", "refs/stashes/"];
+    let kept = git(&mirror, &list);
+    assert_eq!(kept.lines().count(), 1, "that of the agent and not the person's: {kept}");
+    assert_eq!(git(&mirror, &["show", &format!("{kept}:shared.txt")]), "aside");
+    assert_eq!(git(&mirror, &["show", &format!("{kept}^3:new.txt")]), "aside");
+    // Whoever looks for it is told where it is.
+    let mut events = orchestrator.subscribe(&id, 0).await.unwrap();
+    let removed = |event: &SessionEvent| match event {
+        SessionEvent::TreeRemoved { notes, .. } => Some(notes.clone()),
+        _ => None,
+    };
+    let notes = fact(&mut events, "the removal", removed).await;
+    assert!(notes.iter().any(|note| note.contains(&kept)), "{notes:?}");
 }

@@ -18,6 +18,7 @@ fn the_events_of_the_model_are_kept_and_read_as_they_were() {
     let base = Base::new();
     let created = SessionCreated {
         repository: None,
+        no_trees: None,
         session: id(1),
         name: "brisk-otter".to_owned(),
         plan: json!({"steps": [{"name": "build", "prompt": "x".repeat(100_000)}]}),
@@ -54,6 +55,7 @@ fn view() -> SessionView {
         status: WorkflowStatus::Failed,
         goal: Some("build it".to_owned()),
         base_dir: None,
+        no_trees: None,
         workflow_definition: json!({"name": "implement", "steps": []}),
         current_stage_index: 1,
         current_step: Some("review".to_owned()),

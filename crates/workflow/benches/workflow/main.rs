@@ -90,6 +90,7 @@ fn run(plan: WorkflowPlan) -> io::Result<(Vec<SessionEvent>, Duration)> {
         SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").map_err(io::Error::other)?;
     let creation = SessionSpec {
         repository: None,
+        no_trees: None,
         session,
         name: "brisk-otter".to_owned(),
         plan,

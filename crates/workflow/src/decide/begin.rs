@@ -29,6 +29,7 @@ impl DecisionDraft {
             auto: creation.auto,
             cause: creation.cause,
             repository: creation.repository,
+            no_trees: creation.no_trees,
             at: self.now,
         })));
     }

@@ -35,6 +35,9 @@ pub struct RunIdentity {
     /// The repository in whose trees it works, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<Box<RepositoryRecord>>,
+    /// Why it works in no trees although its plan would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_trees: Option<String>,
     pub created_at: Timestamp,
     #[serde(skip)]
     index: PlanIndex,
@@ -81,6 +84,7 @@ impl RunIdentity {
             auto: created.auto,
             cause: created.cause.clone(),
             repository: created.repository.clone(),
+            no_trees: created.no_trees.clone(),
             created_at: created.at,
             plan,
         })

@@ -99,10 +99,21 @@ impl TreeRun {
 
 /// The folder and the branch of a task's tree, after those of its session.
 fn own_name(task: &TaskId) -> String {
-    // Two dots are no part of a branch, nor is an end that git keeps for its locks.
     let name = task.as_str().replace("..", "-");
-    name.strip_suffix(".lock").map_or(name.clone(), |name| format!("{name}-lock"))
+    // No branch ends like the locks of git. On a disk on which upper and lower case are the same,
+    // `.LOCK` is such an end, too.
+    let stem = name.len().saturating_sub(LOCK.len());
+    match name.split_at_checked(stem) {
+        Some(("", end)) if end.eq_ignore_ascii_case(LOCK) => format!("{name}-tree"),
+        Some((stem, end)) if end.eq_ignore_ascii_case(LOCK) && stem.ends_with('.') => {
+            format!("{}-{end}", &stem[..stem.len() - 1])
+        }
+        _ => name,
+    }
 }
+
+/// The name of a step with which a branch would end like a lock of git.
+const LOCK: &str = "lock";
 
 /// What one that may write in a tree is kept from.
 struct Confinement {
@@ -264,10 +275,10 @@ impl WorkflowRun {
     }
 
     /// What a tree is called instead of its task, if another has a name that differs in upper and lower
-    /// case alone.
+    /// case alone, or git takes no branch and no reference of that name.
     pub fn tree_alias(&self, tree: &TreeId) -> Option<String> {
         let folder = self.tree(tree)?.path.rsplit('/').next()?;
-        (folder != own_name(tree.task()?)).then(|| folder.to_owned())
+        (folder != tree.task()?.as_str()).then(|| folder.to_owned())
     }
 
     /// The name of a task's tree, apart from those of all trees that were asked for: where upper and

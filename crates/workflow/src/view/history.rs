@@ -86,7 +86,7 @@ impl RunHistory {
                     self.add(ended.at, Progress, task, &text);
                 }
             }
-            SessionEvent::SessionImported { vouched, at } => {
+            SessionEvent::SessionImported { vouched, at, .. } => {
                 let answers =
                     if *vouched { "" } else { "; nothing is answered by itself any more" };
                 self.add(*at, Progress, None, &format!("the session was imported{answers}"));

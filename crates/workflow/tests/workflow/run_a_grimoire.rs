@@ -95,6 +95,7 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
     let mut world = World { state: State::default(), journal: Vec::new(), prompts: Vec::new() };
     world.tell(SessionInput::Create(Box::new(SessionSpec {
         repository: None,
+        no_trees: None,
         session: SessionId::new("01890a5d-ac96-774b-bcce-b302099a8057").unwrap(),
         name: "brisk-otter".to_owned(),
         plan,

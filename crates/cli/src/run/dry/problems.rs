@@ -66,6 +66,25 @@ pub(super) fn of_folder(base: &Path) -> Result<Option<RunProblem>> {
     Ok(problem)
 }
 
+/// Why agents that are to be kept apart would share the folder.
+pub(super) fn of_trees(plan: &WorkflowPlan, base: &Path) -> Option<RunProblem> {
+    if !plan.wants_trees() {
+        return None;
+    }
+    let why = match coven_git::Git::new().discover(base) {
+        Ok(Some(_)) => return None,
+        Ok(None) => format!("{} is in no git repository", base.display()),
+        Err(error) => error.to_string(),
+    };
+    let is_needed = plan.needs_trees();
+    let help = if is_needed { "use `isolation: shared`" } else { "agents that write take turns" };
+    Some(RunProblem {
+        severity: if is_needed { "error" } else { "warning" },
+        message: format!("no trees can be made: {why}"),
+        help: Some(help.to_owned()),
+    })
+}
+
 /// Adds what keeps jobs from starting, such as a program that is missing, unless that is told of
 /// their agent already.
 pub(super) fn add_of_jobs<'a>(

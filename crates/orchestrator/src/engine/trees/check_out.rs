@@ -96,8 +96,9 @@ impl TreeJob {
         let onto = run_tree.clone();
         match blocking(move || landed.land(&onto)).await? {
             Landing::Done(report) => Ok(report),
-            Landing::Filtered { command, report } => {
+            Landing::Filtered { command, report, kept } => {
                 self.check_out(run, &run_tree, &command).await?;
+                drop(kept);
                 Ok(report)
             }
         }

@@ -1,6 +1,7 @@
 //! Checkpoints: everything in a tree at some moment, in the mirror, under a number.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use coven_git::mirror::{COMMITTED_TRAILER, CheckpointRequest, NotHeldReason};
 use coven_git::{Commit, Identity, Mirror, Worktree};
@@ -12,6 +13,25 @@ use super::{TreeError, TreePlace, reference_name};
 
 /// How many things that could not be kept are named.
 const MAX_NAMED_MISSING: usize = 20;
+
+/// When a checkpoint that could not be made is tried again: what was in its way, such as a full disk, may
+/// have gone by then. Nothing else is done in the tree meanwhile.
+const RETRY_DELAY: Duration = Duration::from_secs(20);
+
+/// Makes a checkpoint, and tries once more if that fails.
+pub(super) async fn tried_again<T, F>(make: impl Fn() -> F) -> Result<T, TreeError>
+where
+    F: Future<Output = Result<T, TreeError>>,
+{
+    match make().await {
+        Err(error) => {
+            tracing::warn!(error = error.0, "a checkpoint is tried again");
+            tokio::time::sleep(RETRY_DELAY).await;
+            make().await
+        }
+        done => done,
+    }
+}
 
 impl TreePlace {
     pub(super) fn reference(&self, number: u32) -> String {
@@ -83,6 +103,10 @@ impl TreePlace {
         let base = self.base()?;
         mirror.take_in(&self.repository, &base)?;
         let tip = self.taken_in_tip(&mirror)?;
+        coven_folder::best_effort(
+            "keep what was put aside in a tree",
+            self.keep_stashed(&mirror).map_err(|error| error.0),
+        );
         let parent = match number.checked_sub(1) {
             None => Some(base),
             Some(before) => mirror.commit_of(&self.reference(before))?,
@@ -162,4 +186,30 @@ pub(super) struct Held {
     pub(super) missing: Vec<String>,
     /// What of that has content.
     pub(super) lost: Vec<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Naive: what was in the way for a moment leaves the turn without a checkpoint for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_checkpoint_that_failed_is_tried_again_once_and_later() {
+        for failures in 0..=2 {
+            let (tries, begun) = (AtomicU32::new(0), Instant::now());
+            let made = tried_again(|| async {
+                let number = tries.fetch_add(1, Ordering::Relaxed);
+                if number < failures { Err(TreeError("full".to_owned())) } else { Ok(number) }
+            });
+            let made = made.await;
+            assert_eq!(made.is_ok(), failures < 2);
+            assert_eq!(tries.load(Ordering::Relaxed), failures.clamp(0, 1) + 1);
+            let waited = begun.elapsed();
+            assert_eq!(waited >= RETRY_DELAY, failures > 0, "{waited:?}");
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! An agent may leave its tree on a branch of its own, or on none. What it did there belongs to the
 //! branch of the tree.
 
+use coven_git::Unfinished;
+
 use super::{TreeError, TreePlace};
 
 /// How many files are named in a sentence.
@@ -8,11 +10,21 @@ const MAX_NAMED: usize = 3;
 
 impl TreePlace {
     /// Refuses a tree with a conflict that was not resolved: a commit would take the marks of it for
-    /// what the files are to be.
+    /// what the files are to be. So it does one in the middle of a rebase or of applying patches.
     pub(super) fn check_unmerged(&self) -> Result<(), TreeError> {
-        let unmerged = self.git.unmerged_paths(&self.checkout()?)?;
+        let checkout = self.checkout()?;
+        // Its commits are not where they will be, and what it has not done yet goes with the tree.
+        let unfinished = self.git.unfinished(&checkout).filter(|what| !what.ends_with_a_commit());
+        let unmerged = self.git.unmerged_paths(&checkout)?;
         if unmerged.is_empty() {
-            return Ok(());
+            return match unfinished {
+                None | Some(Unfinished::Bisect) => Ok(()),
+                Some(what) => Err(TreeError(format!(
+                    "`{what}` is not finished in {}: end it there with {}, and try again",
+                    self.tree.path,
+                    what.how_to_end()
+                ))),
+            };
         }
         let named = unmerged.iter().take(MAX_NAMED).map(|path| path.display().to_string());
         let more = match unmerged.len().saturating_sub(MAX_NAMED) {
@@ -59,6 +71,6 @@ impl TreePlace {
     }
 }
 
-fn short(commit: &str) -> &str {
+pub(super) fn short(commit: &str) -> &str {
     commit.get(..12).unwrap_or(commit)
 }

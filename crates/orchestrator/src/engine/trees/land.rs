@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use coven_git::mirror::CommittedState;
-use coven_git::{CommandLine, Commit, Replayed};
+use coven_git::{CommandLine, Commit, KeptPack, Quarantine, Replayed};
 use coven_model::Timestamp;
 use coven_model::event::TreeLanded;
 use coven_runtime::processes;
@@ -16,6 +16,9 @@ use super::{TreeError, TreePlace};
 /// How many files or processes are named in a sentence.
 const MAX_NAMED: usize = 3;
 
+/// The folder beside the mirror in which the objects of landings are made.
+const LANDINGS: &str = "landings";
+
 /// What is left to do for commits to be on the branch of the run.
 pub(super) enum Landing {
     Done(TreeReport),
@@ -24,6 +27,8 @@ pub(super) enum Landing {
     Filtered {
         command: CommandLine,
         report: TreeReport,
+        /// What lands, until the call has moved the branch.
+        kept: KeptPack,
     },
 }
 
@@ -33,14 +38,30 @@ impl TreePlace {
         Self { tree, ..self.clone() }
     }
 
+    /// A place for the objects of a landing, which are no part of the repository until all of them are
+    /// made: the person's own `git gc` may run meanwhile.
+    pub(super) fn quarantine(&self) -> Result<Quarantine, TreeError> {
+        let below = self.mirror.with_file_name(LANDINGS);
+        Ok(self.git.quarantine(&self.repository, &below)?)
+    }
+
+    /// The same tree, with new objects in the quarantine.
+    pub(super) fn within(&self, quarantine: &Quarantine) -> Self {
+        Self { git: quarantine.git().clone(), ..self.clone() }
+    }
+
     /// Brings the commits of the tree onto the branch of the run. Where both sides changed the same,
     /// nothing is touched.
     pub(super) fn land(&self, run: &Self) -> Result<Landing, TreeError> {
+        self.mend_branch()?;
+        run.mend_branch()?;
         let (tip, onto) = (self.tip()?, &run.tree);
         let (checkout, current) = (run.checkout()?, run.tip()?);
+        let quarantine = self.quarantine()?;
+        let apart = self.within(&quarantine);
         let landed = match self.landed_before(&tip, &onto.branch, &current)? {
             Some(landed) => landed,
-            None => match self.replay_onto(&current, &tip, &onto.branch)? {
+            None => match apart.replay_onto(&current, &tip, &onto.branch)? {
                 Replayed::Done { tip, .. } => tip,
                 Replayed::Conflict { paths, .. } => {
                     let paths = paths.iter().map(|path| path.display().to_string()).collect();
@@ -58,9 +79,10 @@ impl TreePlace {
             at: Timestamp::default(),
         });
         let git = &self.git;
-        if landed == current || git.is_ancestor(&self.repository, &landed, &current)? {
+        if landed == current || apart.git.is_ancestor(&self.repository, &landed, &current)? {
             return Ok(Landing::Done(report));
         }
+        let kept = quarantine.bring_in(&self.repository, &landed, &current)?;
         self.about_to_land(&tip, &onto.branch, &landed)?;
         if self.filtered_between(&current, &landed)?.is_empty() {
             git.fast_forward(&checkout, &onto.branch, &current, &landed)?;
@@ -68,7 +90,7 @@ impl TreePlace {
         }
         git.check_fast_forward(&checkout, &onto.branch, &current)?;
         let command = git.fast_forward_command(&checkout, &landed, &self.allowed)?;
-        Ok(Landing::Filtered { command, report })
+        Ok(Landing::Filtered { command, report, kept })
     }
 
     /// The files that differ between two commits and go through a filter in one of them.
@@ -101,6 +123,7 @@ impl TreePlace {
     /// The newest commit with what was done in the tree: the tip of its branch, and if that is gone,
     /// what it was landed as, with all that came behind it there.
     pub(crate) fn newest_commit(&self) -> Result<Commit, TreeError> {
+        self.mend_branch()?;
         if let Some(tip) = self.git.tip(&self.repository, &self.tree.branch)? {
             return Ok(tip);
         }
@@ -194,7 +217,8 @@ impl TreePlace {
         }
         self.git.delete_branch(&self.repository, &self.tree.branch, &tip)?;
         self.give_ports_back();
-        let notes = notes_of(&left_out, false);
+        let mut notes = notes_of(&left_out, false);
+        notes.extend(self.notes_of_stashed()?);
         Ok(TreeReport::Removed { tree, tip: tip.to_string(), notes })
     }
 
@@ -264,6 +288,7 @@ impl TreePlace {
     /// nobody works there: all of it is in a last checkpoint, and a branch with commits that are
     /// nowhere else stays.
     pub(crate) fn prune(&self, landings: &[String], force: bool) -> Result<TreeReport, TreeError> {
+        self.mend_branch()?;
         let tree = self.tree.tree.clone();
         let why = if force { None } else { self.why_not_removable(landings)? };
         if let Some(why) = why {
@@ -284,6 +309,7 @@ impl TreePlace {
         let mut notes = notes_of(&left_out, true);
         notes.extend(unread);
         notes.extend(self.keep_repositories(&left_out, held.number)?);
+        notes.extend(self.notes_of_stashed()?);
         // It may be gone; then what was checked out is in the mirror.
         let tip = self.git.tip(&self.repository, &self.tree.branch)?;
         self.git.remove_worktree_with_changes(&self.repository, &self.path())?;

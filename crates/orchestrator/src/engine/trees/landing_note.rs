@@ -59,11 +59,11 @@ impl TreePlace {
         let LandingPhase::Landed { onto, commit, tip } = &self.tree.landing else {
             return Ok(false);
         };
-        let current = match self.git.tip(&self.repository, onto)? {
+        let current = match self.known_tip(onto)? {
             Some(current) => Some(current),
             // The branch of a run goes once it is landed itself.
             None => match &self.record.branch {
-                Some(target) => self.git.tip(&self.repository, target)?,
+                Some(target) => self.known_tip(target)?,
                 None => None,
             },
         };
@@ -78,12 +78,25 @@ impl TreePlace {
         Ok(self.noted_landing(&mirror, &tip.parse()?, onto, &current)?.is_some())
     }
 
+    /// Where a branch is, from what was asked for all trees at once if it was.
+    pub(super) fn known_tip(&self, branch: &str) -> Result<Option<Commit>, TreeError> {
+        match &self.known {
+            Some(known) => Ok(known.tip(branch).cloned()),
+            None => Ok(self.git.tip(&self.repository, branch)?),
+        }
+    }
+
     /// Whether a commit, which may be in the repository no more, is below another or the same.
     fn is_in(&self, older: &str, current: &Commit) -> Result<bool, TreeError> {
         if older == current.as_str() {
             return Ok(true);
         }
-        match self.git.is_ancestor(&self.repository, &older.parse()?, current) {
+        let older = older.parse()?;
+        let known = self.known.as_ref().and_then(|known| known.is_ancestor(&older, current));
+        if let Some(is_in) = known {
+            return Ok(is_in);
+        }
+        match self.git.is_ancestor(&self.repository, &older, current) {
             Ok(is_in) => Ok(is_in),
             Err(Error::Failed { .. }) => Ok(false),
             Err(error) => Err(error.into()),

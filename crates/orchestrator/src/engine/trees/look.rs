@@ -1,12 +1,13 @@
 //! Looking at trees: what there is, and what differs. git never opens a file of a tree for that.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use coven_git::mirror::{ChangedFile, CommittedState, FileDiff, HeldCheckpoint};
-use coven_git::{Commit, Git, Mirror};
+use coven_git::{BranchHistory, Commit, Git, Mirror};
 use coven_model::{SessionId, TreeId};
-use coven_workflow::state::{LandingPhase, TreePhase, TreeRun, WorkflowRun};
+use coven_workflow::state::{LandingPhase, TreePhase, WorkflowRun};
 
 use super::size::size_on_disk;
 use super::{GIT_DEADLINE, MIRROR, REFERENCES, TreeError, TreePlace};
@@ -24,16 +25,55 @@ const FILE_BYTES: usize = 200;
 /// What a line takes beside its text.
 const LINE_BYTES: usize = 64;
 
-/// A tree as a list shows it. Waits on the disk.
-pub(crate) fn entry(
+/// The trees of sessions as a list shows them: git is asked once for all of a repository. Waits on the
+/// disk.
+pub(crate) fn entries<'a>(
     state_dir: &Path,
-    session: &SessionId,
-    run: &WorkflowRun,
-    tree: &TreeRun,
+    runs: impl Iterator<Item = (&'a SessionId, &'a WorkflowRun)>,
     sizes: bool,
-) -> Option<TreeEntry> {
-    let record = run.identity.repository.as_deref()?;
-    let place = TreePlace::new(state_dir, run, record.clone(), tree.clone());
+) -> Vec<TreeEntry> {
+    let mut places = Vec::new();
+    for (session, run) in runs {
+        let Some(record) = run.identity.repository.as_deref() else { continue };
+        for tree in run.trees() {
+            let place = TreePlace::new(state_dir, run, record.clone(), tree.clone());
+            places.push((session, run, place));
+        }
+    }
+    let mut repositories: BTreeMap<String, Vec<&TreePlace>> = BTreeMap::new();
+    for (_, _, place) in &places {
+        let common_dir = place.record.common_dir.clone();
+        repositories.entry(common_dir).or_default().push(place);
+    }
+    let known: BTreeMap<String, Arc<BranchHistory>> = repositories
+        .into_iter()
+        .filter_map(|(common_dir, places)| Some((common_dir, Arc::new(history(&places)?))))
+        .collect();
+    let listed = places.into_iter().map(|(session, run, place)| {
+        let known = known.get(&place.record.common_dir).cloned();
+        entry(session, run, &TreePlace { known, ..place }, sizes)
+    });
+    listed.collect()
+}
+
+/// What git knows of the branches that these trees of one repository are about. Nothing if it cannot be
+/// asked, as when the repository is gone.
+fn history(places: &[&TreePlace]) -> Option<BranchHistory> {
+    let (mut branches, mut bases) = (BTreeSet::new(), BTreeSet::new());
+    for place in places {
+        branches.extend([place.tree.branch.clone(), place.record.branches.clone()]);
+        branches.extend(place.record.branch.clone());
+        if let LandingPhase::Landed { onto, .. } = &place.tree.landing {
+            branches.insert(onto.clone());
+        }
+        bases.extend(place.record.head.parse::<Commit>().ok());
+    }
+    let first = places.first()?;
+    first.git.branch_history(&first.repository, &branches, &bases).ok()
+}
+
+fn entry(session: &SessionId, run: &WorkflowRun, place: &TreePlace, sizes: bool) -> TreeEntry {
+    let (tree, record) = (&place.tree, &place.record);
     let path = place.path();
     let state = match tree.phase {
         TreePhase::Wanted => TreeState::Wanted,
@@ -42,7 +82,7 @@ pub(crate) fn entry(
         TreePhase::Ready => TreeState::Gone,
     };
     // A repository that is gone is no reason to show nothing.
-    let tip = place.git.tip(&place.repository, &tree.branch).ok().flatten();
+    let tip = place.known_tip(&tree.branch).ok().flatten();
     let head = tip.map_or_else(|| tree.head.clone(), |tip| tip.to_string());
     let landing = match &tree.landing {
         LandingPhase::Open => TreeLandingState::Open,
@@ -63,7 +103,7 @@ pub(crate) fn entry(
     };
     let is_there = state == TreeState::Ready;
     let changed = place.changed(&head);
-    Some(TreeEntry {
+    TreeEntry {
         session: session.clone(),
         session_name: run.identity.name.clone(),
         tree: tree.tree.clone(),
@@ -82,7 +122,7 @@ pub(crate) fn entry(
         ports: tree.ports,
         bytes: (sizes && is_there).then(|| size_on_disk(&path)),
         path,
-    })
+    }
 }
 
 /// The sessions that have trees or had some, by their ids: what a tree was made with is kept for ever.
@@ -170,7 +210,10 @@ impl TreePlace {
             self.mirror_of_files()?.present(&self.path(), Some(parent), tip.as_ref())?
         } else {
             let nothing = || TreeRequestError::NothingHeld(self.tree.tree.clone());
-            newest.ok_or_else(nothing)?.commit.clone()
+            match self.newest_files(&mirror, newest)? {
+                Some(files) => files,
+                None => newest.ok_or_else(nothing)?.commit.clone(),
+            }
         };
         let from = match against {
             ChangesAgainst::Base => first,
@@ -239,7 +282,7 @@ impl TreePlace {
         self.compared(against, target)?.file_changes(self, path)
     }
 
-    /// All of it as a patch that `git apply` takes.
+    /// All of it as a patch that `git apply` takes. Files for which there is no room are named in it.
     pub(crate) fn patch(
         &self,
         against: ChangesAgainst,
@@ -247,21 +290,13 @@ impl TreePlace {
     ) -> Result<Vec<u8>, TreeRequestError> {
         let compared = self.compared(against, target)?;
         let patch = compared.mirror.patch(&compared.from, &compared.to)?;
-        if patch.len() > MAX_ANSWER_BYTES {
+        let how_to_see = if compared.present {
             let (tree, base) = (&self.tree.path, self.tree.base.get(..12).unwrap_or_default());
-            let why = if compared.present {
-                format!(
-                    "the patch has more than 5 MiB; `--stat` lists its files, and `git -C '{tree}' \
-                     diff {base} -- FILE` shows one"
-                )
-            } else {
-                "the patch has more than 5 MiB; `--stat` lists its files, and `coven trees restore` \
-                 brings them back"
-                    .to_owned()
-            };
-            return Err(TreeRequestError::NotNow(why));
-        }
-        Ok(patch)
+            format!("`git -C '{tree}' diff {base} -- FILE` shows what is left out")
+        } else {
+            "`coven trees restore` brings back what is left out".to_owned()
+        };
+        Ok(super::patch::within(patch, MAX_ANSWER_BYTES, &how_to_see))
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use coven_git::{BranchUse, Commit, Error, Replayed, Repository};
+use coven_git::{BranchUse, Commit, Error, Quarantine, Replayed, Repository};
 use coven_model::Timestamp;
 use coven_model::event::TreeLanded;
 use coven_workflow::state::LandingPhase;
@@ -19,6 +19,9 @@ const MAX_NAMED: usize = 3;
 /// until somebody removes it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// How many commits are compared to tell whether the target has the changes of a tree.
+const MAX_COMPARED_COMMITS: usize = 1000;
+
 /// The commits that a merge is about.
 struct MergePlan {
     into: String,
@@ -27,6 +30,14 @@ struct MergePlan {
     current: Commit,
     /// What of the tree's branch is on it already.
     since: Commit,
+}
+
+/// What a merge would put on the branch.
+struct NewCommits<'a> {
+    landed: &'a Commit,
+    /// The files that differ.
+    paths: Vec<PathBuf>,
+    quarantine: &'a Quarantine,
 }
 
 impl TreePlace {
@@ -59,6 +70,7 @@ impl TreePlace {
             let why = format!("`{into}` is the branch of the tree itself; name another one");
             return Err(TreeRequestError::NotNow(why));
         }
+        self.mend_branch()?;
         if let Some(report) = self.merged_and_gone(request, &into)? {
             return Ok((report, None));
         }
@@ -74,9 +86,12 @@ impl TreePlace {
             commits: self.git.commits_between(&self.repository, &plan.since, &plan.tip)?.len(),
             uncommitted,
             checkout: checkout.as_ref().map(|checkout| checkout.root.clone()),
+            unlanded: Vec::new(),
             outcome: MergeOutcome::UpToDate,
         };
-        let landed = match self.replay(request, &plan)? {
+        let quarantine = self.quarantine()?;
+        let apart = self.within(&quarantine);
+        let landed = match apart.replay(request, &plan)? {
             Replayed::Conflict { paths, messages, .. } => {
                 report.outcome = MergeOutcome::Conflict { paths, messages };
                 return Ok((report, None));
@@ -100,11 +115,26 @@ impl TreePlace {
         if let Some(why) = in_use.and_then(|used| why_not_moved(&plan.into, &used)) {
             return Err(TreeRequestError::NotNow(why));
         }
-        let paths = self.git.paths_between(&self.repository, &plan.current, &landed)?;
+        if let Some(checkout) = &checkout
+            && let Some(what) = self.git.unfinished(checkout)
+        {
+            return Err(TreeRequestError::NotNow(format!(
+                "`{}` is checked out in {}, where `{what}` is not finished; end it with {}, or merge \
+                 into another branch with `--into`",
+                plan.into,
+                checkout.root.display(),
+                what.how_to_end()
+            )));
+        }
+        let paths = apart.git.paths_between(&self.repository, &plan.current, &landed)?;
         report.outcome = match checkout {
-            Some(checkout) => self.merge_checked_out(request, &plan, &checkout, &landed, paths)?,
+            Some(checkout) => {
+                let new = NewCommits { landed: &landed, paths, quarantine: &quarantine };
+                self.merge_checked_out(request, &plan, &checkout, new)?
+            }
             None if request.dry_run => MergeOutcome::WouldLand { paths },
             None => {
+                let _kept = quarantine.bring_in(&self.repository, &landed, &plan.current)?;
                 self.about_to_land(&plan.tip, &plan.into, &landed)?;
                 let (reference, why) = (format!("refs/heads/{}", plan.into), self.reflog(request));
                 self.git.update_reference(
@@ -153,6 +183,7 @@ impl TreePlace {
             commits: 0,
             uncommitted: Vec::new(),
             checkout: None,
+            unlanded: Vec::new(),
             outcome: MergeOutcome::UpToDate,
         }))
     }
@@ -206,7 +237,9 @@ impl TreePlace {
         let (git, repository) = (&self.git, &self.repository);
         let is_in = since == tip
             || git.is_ancestor(repository, tip, current)?
-            || self.landed_before(tip, into, current)?.is_some();
+            || self.landed_before(tip, into, current)?.is_some()
+            || (self.is_quick_to_compare(plan)?
+                && git.has_changes(repository, current, since, tip)?);
         if is_in {
             let (tip, commits) = (current.clone(), Vec::new());
             return Ok(Replayed::Done { tip, commits, merged: false });
@@ -226,6 +259,18 @@ impl TreePlace {
         })
     }
 
+    /// Whether it is quickly told if the target has the changes of the tree: git compares them with those
+    /// of each commit that the target got meanwhile.
+    fn is_quick_to_compare(&self, plan: &MergePlan) -> Result<bool, TreeRequestError> {
+        let MergePlan { tip, current, since, .. } = plan;
+        if since == current {
+            return Ok(false);
+        }
+        let count = |without, tip| self.git.commits_between(&self.repository, without, tip);
+        let commits = count(since, current)?.len() + count(since, tip)?.len();
+        Ok(commits <= MAX_COMPARED_COMMITS)
+    }
+
     /// The checkout that has a branch.
     fn checkout_of(
         &self,
@@ -240,21 +285,23 @@ impl TreePlace {
         request: &MergeRequest,
         plan: &MergePlan,
         checkout: &Repository,
-        landed: &Commit,
-        paths: Vec<PathBuf>,
+        new: NewCommits<'_>,
     ) -> Result<MergeOutcome, TreeRequestError> {
-        let filtered = self.filtered_between(&plan.current, landed)?;
+        let NewCommits { landed, paths, quarantine } = new;
+        let apart = self.within(quarantine);
+        let filtered = apart.filtered_between(&plan.current, landed)?;
         if !filtered.is_empty() {
             return Err(TreeRequestError::NotNow(self.why_filtered(&filtered)));
         }
         let changed = self.git.changed_tracked_paths(checkout, &plan.current)?;
-        let overlapping = self.git.in_the_way(checkout, &plan.current, landed, &changed)?;
+        let overlapping = apart.git.in_the_way(checkout, &plan.current, landed, &changed)?;
         if !changed.is_empty() || !overlapping.is_empty() {
             return Ok(MergeOutcome::DirtyCheckout { overlapping, changed: changed.len() });
         }
         if request.dry_run {
             return Ok(MergeOutcome::WouldLand { paths });
         }
+        let _kept = quarantine.bring_in(&self.repository, landed, &plan.current)?;
         self.about_to_land(&plan.tip, &plan.into, landed)?;
         self.git.fast_forward(checkout, &plan.into, &plan.current, landed)?;
         Ok(MergeOutcome::Landed { commit: landed.to_string(), paths })

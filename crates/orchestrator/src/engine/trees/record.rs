@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use coven_git::{ExecutableConfig, Git};
+use coven_git::{ExecutableConfig, Git, Repository};
 use coven_model::tree::RepositoryProgram;
-use coven_model::{ContentDigest, RepositoryRecord};
+use coven_model::{ContentDigest, RepositoryPlace, RepositoryRecord};
 
 use crate::options::TreesConfig;
 
@@ -78,7 +78,33 @@ pub(crate) fn find_repository(
         link: config.link.clone(),
         ports: config.ports,
         programs: recorded(allowed),
+        kept_under: None,
     }))
+}
+
+/// Where the repository of a session is now, if it is no more where it was: a person has renamed its
+/// folder. Another one that lies there by chance has not the commit that the session began at.
+pub(crate) fn moved_repository(record: &RepositoryRecord, base: &Path) -> Option<RepositoryPlace> {
+    if Path::new(&record.common_dir).exists() {
+        return None;
+    }
+    let git = Git::new();
+    let found = git.discover(base).ok()??;
+    let is_same = found.prefix == Path::new(&record.prefix)
+        && git.has_commit(&found.repository, &record.head.parse().ok()?).ok()?;
+    let text = |path: &Path| path.display().to_string();
+    is_same.then(|| RepositoryPlace {
+        root: text(&found.repository.root),
+        git_dir: text(&found.repository.git_dir),
+        common_dir: text(&found.repository.common_dir),
+    })
+}
+
+/// Has the trees of a repository that was moved find it again: their `.git` files name its old place.
+pub(crate) fn repair_worktrees(place: &RepositoryPlace) -> Result<(), coven_git::Error> {
+    let (root, git_dir) = (place.root.clone().into(), place.git_dir.clone().into());
+    let common_dir = place.common_dir.clone().into();
+    Git::new().repair_worktrees(&Repository { root, git_dir, common_dir })
 }
 
 fn recorded(allowed: ExecutableConfig) -> Vec<RepositoryProgram> {

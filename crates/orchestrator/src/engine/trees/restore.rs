@@ -23,9 +23,14 @@ impl TreePlace {
         number: Option<u32>,
         by: &str,
     ) -> Result<TreeWanted, TreeRequestError> {
-        if number.is_none() && self.is_there() {
+        self.mend_branch()?;
+        if number.is_none() {
             // What was landed in it, or written since, is in no checkpoint yet.
-            self.keep_before()?;
+            if self.is_there() {
+                self.keep_before()?;
+            } else {
+                self.hold_newest(&self.checkpoints()?)?;
+            }
         }
         let held = self.checkpoints()?;
         let tree = self.tree.tree.clone();
@@ -76,7 +81,9 @@ impl TreePlace {
         let mut gone = None;
         for commit in tip.cloned().into_iter().chain([base]).chain(session) {
             match mirror.give_back(&self.repository, &commit) {
-                Ok(()) => return Ok(commit),
+                // It is only looked whether it can be: it is given back once more when a branch is
+                // made for it.
+                Ok(_) => return Ok(commit),
                 Err(error) => gone = gone.or(Some(error)),
             }
         }
@@ -93,7 +100,7 @@ impl TreePlace {
         let checkpoint = mirror.commit_of(&self.reference_of(&source.tree, source.checkpoint))?;
         let gone = || TreeError(format!("its checkpoint {} is gone", source.checkpoint));
         let checkpoint = checkpoint.ok_or_else(gone)?;
-        mirror.give_back(&self.repository, &base)?;
+        let _kept = mirror.give_back(&self.repository, &base)?;
         mirror.take_in(&self.repository, &base)?;
         self.keep_made_with(&mirror, source, &base)?;
         let branch = &self.tree.branch;

@@ -11,6 +11,7 @@ use coven_workflow::state::{LandingPhase, TreePhase, TreeRun};
 
 use super::TreePlace;
 use super::land::Landing;
+use crate::trees::{MergeMode, MergeOutcome, MergeRequest};
 
 /// A repository, and two trees of a run in it: that of the run, and that of a task.
 struct TwoTrees {
@@ -69,6 +70,7 @@ fn place(root: &Path, id: TreeId, branch: &str) -> TreePlace {
         link: Vec::new(),
         ports: None,
         programs: Vec::new(),
+        kept_under: None,
     };
     TreePlace {
         git,
@@ -98,6 +100,7 @@ fn place(root: &Path, id: TreeId, branch: &str) -> TreePlace {
         session_references: "refs/coven/otter".to_owned(),
         aliases: BTreeMap::new(),
         session: "otter".to_owned(),
+        known: None,
     }
 }
 
@@ -162,4 +165,79 @@ fn a_head_that_does_not_go_on_from_the_branch_of_the_tree_is_told() {
     );
     assert!(trees.folder.path().join("trees").is_dir());
     assert_eq!(git(&trees.task.path(), &["symbolic-ref", "--short", "HEAD"]), "mine");
+}
+
+/// Naive: each call of git leaves objects to which nothing leads, and a `git gc` with a `git repack -ad`
+/// between two of them takes those away.
+#[test]
+fn what_is_landed_and_merged_while_the_repository_is_tidied_up_is_whole() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut trees = TwoTrees::new();
+    let root = trees.task.repository.root.clone();
+    std::fs::write(trees.run.path().join("other.txt"), "other\n").unwrap();
+    git(&trees.run.path(), &["add", "."]);
+    git(&trees.run.path(), &["commit", "--quiet", "-m", "another"]);
+    commit(&trees.task, "two\n");
+    commit(&trees.task, "three\n");
+    let script = trees.folder.path().join("tidy.sh");
+    let text = format!(
+        "#!/bin/sh\n\"$@\"\ncode=$?\ntidy() {{ env -i PATH=\"$PATH\" HOME=/ git -C '{}' \"$@\" \
+         >/dev/null 2>&1; }}\ntidy gc --quiet\ntidy repack -adq\ntidy prune --expire=now\nexit $code\n",
+        root.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for place in [&mut trees.task, &mut trees.run] {
+        place.git = place.git.clone().wrapped_by([&script]);
+    }
+    let landed = trees.land();
+    assert!(matches!(landed, TreeReport::Landed(_)), "{landed:?}");
+    assert_eq!(git(&trees.run.path(), &["show", "HEAD:list.txt"]), "three");
+    for (mode, into) in [(MergeMode::Squash, "release"), (MergeMode::Merge, "main")] {
+        if into == "release" {
+            git(&root, &["branch", into]);
+        }
+        std::fs::write(root.join(format!("{into}.txt")), "mine\n").unwrap();
+        git(&root, &["checkout", "--quiet", into]);
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", into]);
+        git(&root, &["checkout", "--quiet", "main"]);
+        let request = MergeRequest {
+            tree: TreeId::Run,
+            into: Some(into.to_owned()),
+            mode,
+            message: None,
+            dry_run: false,
+            by: "mira".to_owned(),
+        };
+        let (report, _) = trees.run.merge(&request, into).unwrap();
+        assert!(matches!(report.outcome, MergeOutcome::Landed { .. }), "{report:#?}");
+        assert_eq!(git(&root, &["show", &format!("{into}:list.txt")]), "three");
+    }
+    git(&root, &["fsck", "--strict"]);
+}
+
+/// Naive: several calls of git for each tree of a list.
+#[test]
+fn whether_a_tree_is_landed_follows_from_what_was_asked_for_all_trees() {
+    let mut trees = TwoTrees::new();
+    commit(&trees.run, "zero\n");
+    commit(&trees.task, "zero\n");
+    std::fs::write(trees.task.path().join("new.txt"), "new\n").unwrap();
+    git(&trees.task.path(), &["add", "."]);
+    git(&trees.task.path(), &["commit", "--quiet", "-m", "new"]);
+    let TreeReport::Landed(landed) = trees.land() else { panic!("it did not land") };
+    trees.task.tree.landing = LandingPhase::Landed {
+        onto: landed.onto.clone(),
+        commit: landed.commit.clone(),
+        tip: landed.tip.clone(),
+    };
+    let branches = ["coven/otter", "coven/otter.build"].map(str::to_owned).into();
+    let bases = [trees.task.base().unwrap()].into();
+    let (place, without_git) = (&trees.task, trees.folder.path().join("no-git"));
+    let history = place.git.branch_history(&place.repository, &branches, &bases).unwrap();
+    let known = Some(std::sync::Arc::new(history));
+    let place = TreePlace { known, git: Git::new().wrapped_by([without_git]), ..place.clone() };
+    assert!(place.is_landed().unwrap());
+    assert_eq!(place.known_tip("coven/otter").unwrap().unwrap().to_string(), landed.commit);
 }

@@ -89,7 +89,7 @@ fn what_a_strangers_session_answered_by_itself_is_asked_after_its_import() {
         made.auto = Some(AutoAnswer::Allow);
         told.state = replay(&told.journal);
         let at = Timestamp::from_millis(told.now);
-        told.record(SessionEvent::SessionImported { vouched, at });
+        told.record(SessionEvent::SessionImported { vouched, repository: None, at });
         assert_eq!(told.run().identity.auto.is_some(), vouched);
         told.tell(asks_to_run(3, "Again?", "cargo test", false));
         assert_eq!(told.waiting().is_empty(), vouched);

@@ -218,3 +218,33 @@ fn names_that_differ_in_upper_and_lower_case_alone_are_apart_on_every_disk() {
     assert_eq!(alias("fix-2").as_deref(), Some("fix-2-2"));
     assert_eq!(alias("FIX").as_deref(), Some("FIX-3"));
 }
+
+/// Naive: the name of the task as it is, with which git takes neither a branch nor a reference.
+#[test]
+fn names_that_end_like_a_lock_of_git_have_trees_of_other_names() {
+    let names = ["lock", "LOCK", "build.lock", "build-lock", "build.Lock", "padlock", "lock.0"];
+    let mut step = stage("both", &names.map(|task| (task, agent("go"))));
+    if let StepAction::Stage { tasks } = &mut step.action {
+        for task in tasks {
+            task.isolation = Some(Isolation::Task);
+        }
+    }
+    let mut told = TestRun::begin(plan(vec![step]), json!({}));
+    told.tell(tree_ready(TreeId::Run));
+    let alias = |task: &str| told.run().tree_alias(&tree_of(task));
+    let known: Vec<Option<String>> = names.iter().map(|name| alias(name)).collect();
+    let known: Vec<Option<&str>> = known.iter().map(Option::as_deref).collect();
+    let wanted = [
+        Some("lock-tree"),
+        Some("LOCK-tree-2"),
+        Some("build-lock"),
+        Some("build-lock-2"),
+        Some("build-Lock-3"),
+        None,
+        None,
+    ];
+    assert_eq!(known, wanted);
+    let branches: Vec<String> = told.run().trees().map(|tree| tree.branch.to_lowercase()).collect();
+    let is_lock = |branch: &String| branch.rsplit('.').next() == Some("lock");
+    assert!(!branches.iter().any(is_lock), "{branches:?}");
+}
