@@ -16,6 +16,7 @@ const RULES: &str = r#"
 /// Waits for GO in a way that nobody knows from waiting for what is typed, and reads nothing: until
 /// somebody opens the other end.
 const WAITS: &str = r#"
+mkfifo other; exec 3<>other
 wait_for() { mkfifo "$1" 2>/dev/null; : < "$1"; }
 note() { printf '%s:%q\n' "$1" "$2" >> received; }
 finish() { printf 'IDLE> '; IFS= read -r line; note idle "$line"; }

@@ -66,7 +66,6 @@ async fn a_question_with_a_spinner_or_a_clock_in_its_own_line_is_asked_once_and_
         "for f in ⠋ ⠙ ⠹; do printf '\\r%s Delete A? [y/N] ' \"$f\"; sleep 0.1; done",
         "printf '\\rDelete A? (y/n) %(%T)T '; sleep 0.2",
         "printf '\\r12:00:0%s Delete A? (y/n) ' $((n = (n + 1) % 10)); sleep 0.2",
-        "printf '\\rDelete A? (y/n) \\0337   (%s s left)\\0338' $((n += 1)); sleep 0.2",
     ] {
         let home = Home::new();
         let script = format!(

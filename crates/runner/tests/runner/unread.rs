@@ -202,7 +202,7 @@ async fn a_password_that_is_asked_for_on_a_raw_terminal_is_a_secret_and_not_reco
         let home = Home::new();
         let script = format!(
             "stty raw -echo; printf \"{asked_for}\"; key=; \
-             while IFS= read -rsN1 c && [ \"$c\" != $'\\r' ]; do key+=$c; done; \
+             while IFS= read -rsN1 c && [[ $c != [$'\\r\\n'] ]]; do key+=$c; done; \
              printf '\\r\\ngot %s characters\\r\\n> ' \"${{#key}}\"; read -rsN1 key"
         );
         let (runner, _) = start(&home, &home.held(), &script);
