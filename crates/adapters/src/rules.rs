@@ -26,7 +26,7 @@ use compile::{compile, sets};
 use own_lines::OwnLines;
 
 pub use compile::RuleError;
-pub(crate) use generic::{GenericHit, YES_OR_NO_RULE, without_times};
+pub(crate) use generic::{GenericHit, YES_OR_NO_RULE, is_prompt, without_times};
 pub(crate) use hidden_line::{hidden_line, is_hidden_line};
 pub use menu::{MenuLayout, ScreenMenu};
 pub(crate) use own_lines::without_motion;

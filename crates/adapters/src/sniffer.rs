@@ -6,9 +6,8 @@
 //!
 //! Sources count in this order: the program's own status (OSC 7501), what it reported by itself
 //! ([`crate::hook`]), its window title, the rules that read the screen, silence, and the end of the
-//! process. Neither a title that says idle nor a report ever hides a question on the screen: some
-//! programs call themselves ready behind a dialog, and everything that an agent starts can send a
-//! report.
+//! process. No source hides a question on the screen: some programs call themselves ready behind a
+//! dialog, and everything that an agent starts can send a signal or a report, and end.
 //!
 //! Three things keep it from being fooled. A weak reading has to last before it counts, so a frame
 //! that was half painted changes nothing. A question is seen once, and again only after something
@@ -85,6 +84,11 @@ pub struct ScreenSniffer {
     typed_text: TypedText,
     /// The line of a question in no program's own words that was answered and still stands there.
     answered_generic: Option<String>,
+    /// What the screen asks while the program says that it works, and when that counts.
+    denied: Option<(StateReading, Duration)>,
+    /// What was asked when something was last typed, as long as that still stands there and the
+    /// program says that it works.
+    answered: Option<(Vec<String>, Option<u64>)>,
 }
 
 impl ScreenSniffer {
@@ -126,6 +130,8 @@ impl ScreenSniffer {
             told_unexplained: None,
             typed_text: TypedText::Shown,
             answered_generic: None,
+            denied: None,
+            answered: None,
         }
     }
 
@@ -161,7 +167,11 @@ impl ScreenSniffer {
     /// Whether the screen says something else than the verdict at this moment, which has not lasted
     /// long enough to count.
     pub fn is_changing(&self) -> bool {
-        self.candidate.as_ref().is_some_and(|(reading, _)| reading.state != self.verdict.state)
+        self.denied.is_some()
+            || self
+                .candidate
+                .as_ref()
+                .is_some_and(|(reading, _)| reading.state != self.verdict.state)
     }
 
     /// How many questions the agent has asked.
@@ -197,6 +207,9 @@ impl ScreenSniffer {
     pub fn settle_question(&mut self, now: Duration) {
         if let Some((reading, _)) = self.candidate.take_if(|(reading, _)| reading.asks()) {
             self.adopt(reading, now);
+        } else if let Some((_, due)) = &mut self.denied {
+            *due = now;
+            self.ask_denied(now);
         }
     }
 
@@ -335,6 +348,7 @@ impl ScreenSniffer {
     /// Something was typed into the agent, by whomever.
     pub fn typed(&mut self, now: Duration) {
         self.questions.typed(now);
+        self.answered = self.last.as_ref().and_then(|last| self.words_of(last));
         let shown = self.last.iter().filter(|reading| reading.asks());
         let mut shown = self.behind_work.iter().chain(shown);
         if let Some(line) = shown.find_map(|reading| reading.line.as_ref()) {
@@ -385,14 +399,59 @@ impl ScreenSniffer {
             status: self.status.as_ref(),
             hook: self.hook.as_ref(),
             title: self.title.as_ref(),
+            believed: false,
         };
-        let reading = StateReading::take(&self.rules, &view, sources, &self.errors);
-        self.unreported = (reading.source == EvidenceSource::Channel).then(|| {
-            let sources = SpokenSources { hook: None, ..sources };
-            StateReading::take(&self.rules, &view, sources, &self.errors)
-        });
-        let reading = self.question_behind_work(reading, &view);
+        let take = |sources| StateReading::take(&self.rules, &view, sources, &self.errors);
+        let mut reading = take(sources);
+        let believed = reading.denied.then(|| take(SpokenSources { believed: true, ..sources }));
+        self.unreported = (reading.source == EvidenceSource::Channel)
+            .then(|| take(SpokenSources { hook: None, ..sources }));
+        let shown = self.words_of(&reading);
+        self.answered.take_if(|answered| shown.as_ref() != Some(answered));
+        match believed {
+            Some(believed) if !self.is_asked_though_denied(&reading, now) => reading = believed,
+            _ => self.denied = None,
+        }
+        let mut reading = self.question_behind_work(reading, &view);
+        reading.blank = view.is_blank();
         self.apply_look(reading, now)
+    }
+
+    /// Whether what the screen asks counts though the program says that it works: it is asked already,
+    /// or has stood there for long enough. Where it was just answered, the program works on the
+    /// answer and has not painted over it.
+    fn is_asked_though_denied(&mut self, reading: &StateReading, now: Duration) -> bool {
+        if self.answered.is_some() {
+            self.denied = None;
+            return false;
+        }
+        if self.questions.is_open() && self.questions.is_shown(&self.rules, reading) {
+            return true;
+        }
+        let due = match &self.denied {
+            Some((before, due)) if before.same_as(reading) => *due,
+            _ => StateReading::denied_until(self.questions.was_answered(), now),
+        };
+        self.denied = (due > now).then(|| (reading.clone(), due));
+        due <= now
+    }
+
+    /// Asks what the program has denied for long enough.
+    fn ask_denied(&mut self, now: Duration) -> bool {
+        let Some((mut asked, due)) = self.denied.take_if(|(_, due)| *due <= now) else {
+            return false;
+        };
+        asked.action.truncated |= hides_lines(&asked.excerpt);
+        asked.since = due;
+        self.candidate = None;
+        self.last = Some(asked.clone());
+        self.adopt(asked, now)
+    }
+
+    /// What a reading asks, and where.
+    fn words_of(&self, reading: &StateReading) -> Option<(Vec<String>, Option<u64>)> {
+        let row = reading.line.as_ref().map(|(_, place)| place.row);
+        reading.asks().then(|| (question::essence(&self.rules, reading), row))
     }
 
     /// What a rule calls work may be a question that no rule knows. It counts once the screen has been
@@ -474,7 +533,7 @@ impl ScreenSniffer {
         if self.exited {
             return false;
         }
-        if self.forget_silent_work(now) || self.ask_behind_work(now) {
+        if self.forget_silent_work(now) || self.ask_behind_work(now) || self.ask_denied(now) {
             return true;
         }
         if let Some((reading, due)) = self.candidate.take() {
@@ -537,7 +596,8 @@ impl ScreenSniffer {
         let quiet = self.quiet_at();
         let silent = self.reported_work_until();
         let behind_work = self.behind_work_at();
-        let signs = [candidate, again, quiet, self.unexplained_at(), silent, behind_work];
+        let denied = self.denied.as_ref().map(|(_, due)| *due);
+        let signs = [candidate, again, quiet, self.unexplained_at(), silent, behind_work, denied];
         signs.into_iter().flatten().min()
     }
 
@@ -563,7 +623,7 @@ impl ScreenSniffer {
 
     pub fn exited(&mut self, how: &str, now: Duration) -> bool {
         self.exited = true;
-        self.candidate = None;
+        (self.candidate, self.denied) = (None, None);
         self.questions.question_gone();
         let evidence = VerdictEvidence {
             source: EvidenceSource::Process,
@@ -584,6 +644,10 @@ impl ScreenSniffer {
     }
 
     fn apply_reading(&mut self, reading: StateReading, now: Duration) -> bool {
+        if reading.is_still_starting(self.verdict.state) {
+            self.candidate = None;
+            return false;
+        }
         let mut wait = reading.settles_in(self.verdict.state, self.questions.was_answered());
         if let Some(quiet_at) = self.resized
             && reading.weak

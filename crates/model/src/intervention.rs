@@ -250,6 +250,21 @@ pub struct AskedAction {
     pub secret: bool,
 }
 
+impl AskedAction {
+    /// Whether there is something to tell about a question of which this is known to somebody who was
+    /// told the other: more than before, or that a part of it cannot be seen. What has left the screen
+    /// since then was told all the same, and what is typed at a secret stays one.
+    pub fn tells_more_than(&self, told: &Self) -> bool {
+        let has_more = |now: &Option<String>, told: &Option<String>| now.is_some() && now != told;
+        has_more(&self.tool, &told.tool)
+            || has_more(&self.command, &told.command)
+            || self.extras.iter().any(|extra| !told.extras.contains(extra))
+            || self.truncated != told.truncated
+            || (self.secret && !told.secret)
+            || self.entries.is_empty() != told.entries.is_empty()
+    }
+}
+
 /// One thing that waits for a person. Durable, and answered once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

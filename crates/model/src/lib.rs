@@ -35,7 +35,7 @@ pub use job::{
     ShellWork,
 };
 pub use mark::StateMark;
-pub use menu::{EntryError, MenuEntry};
+pub use menu::{EntryError, MenuEntry, are_same_entries};
 pub use outcome::{JobOutcome, ProcessEnding};
 pub use retry::ModelRetry;
 pub use review::{ReviewComment, ReviewSide, WrittenReview};

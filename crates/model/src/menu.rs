@@ -26,6 +26,32 @@ impl MenuEntry {
     pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
         Self { id: id.into(), label: label.into(), takes_text: false }
     }
+
+    /// Whether another look at the menu shows the same entry: by the same number, with the same words.
+    /// Some programs show a hint in brackets behind the entry that is selected, and only there.
+    fn is_same_as(&self, other: &Self) -> bool {
+        let words = |label: &str| -> Vec<String> {
+            let words = label.split(|char: char| !char.is_alphanumeric());
+            words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        };
+        let has_hint = |long: &str, short: &str| {
+            let hint = long.strip_prefix(short).map(str::trim_start);
+            !short.is_empty()
+                && hint.is_some_and(|hint| hint.starts_with('(') && hint.ends_with(')'))
+        };
+        let (before, now) = (&self.label, &other.label);
+        let says_the_same = before == now
+            || (!words(before).is_empty() && words(before) == words(now))
+            || has_hint(before, now)
+            || has_hint(now, before);
+        says_the_same && (&self.id, self.takes_text) == (&other.id, other.takes_text)
+    }
+}
+
+/// Whether two looks at a menu show the same entries, so that an entry named after the first is
+/// still the one that was meant.
+pub fn are_same_entries(before: &[MenuEntry], now: &[MenuEntry]) -> bool {
+    before.len() == now.len() && before.iter().zip(now).all(|(before, now)| before.is_same_as(now))
 }
 
 impl fmt::Display for MenuEntry {

@@ -213,8 +213,9 @@ pub enum RequestError {
     /// A message did not reach the agent.
     #[error(transparent)]
     NotDelivered(#[from] DeliveryError),
-    /// The agent did not take an answer. What it asks is asked again.
-    #[error("the answer was not taken: {reason}")]
+    /// Nothing shows that the agent took an answer. What it asks is asked again. The reason says
+    /// whether something was pressed.
+    #[error("{reason}")]
     AnswerNotTaken {
         /// What is known of it.
         reason: String,

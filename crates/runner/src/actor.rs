@@ -53,6 +53,7 @@ pub(crate) use keyboard::{LineTypist, TypedLine};
 use lifecycle::Lifecycle;
 use published::PublishedState;
 pub(crate) use reader::AgentReader;
+pub(crate) use unread::DELETE_LINE;
 
 /// How many bytes are read at once.
 const READ_SIZE: usize = 64 * 1024;

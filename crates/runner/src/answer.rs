@@ -162,6 +162,15 @@ pub enum AnswerError {
     /// along. Nothing was pressed.
     #[error("“{0}” was typed at the question and not submitted; nothing was pressed")]
     Draft(String),
+    /// A person typed at the agent while the answer was on its way. The rest of it was not pressed:
+    /// what it was for may be something else by then.
+    #[error(
+        "a person typed at the agent while the answer was on its way; the rest of it was not pressed"
+    )]
+    Interrupted {
+        /// Whether a key of it was pressed before.
+        pressed: bool,
+    },
     /// The keys were pressed, and the agent asks the same as before.
     #[error("the keys were pressed, and the agent still asks the same")]
     StillAsked,
@@ -212,7 +221,9 @@ impl AnswerError {
             | Self::StillAsked
             | Self::AskedAnew
             | Self::Unfinished => true,
-            Self::NotSelected { pressed, .. } | Self::QuestionChanged { pressed } => *pressed,
+            Self::NotSelected { pressed, .. }
+            | Self::QuestionChanged { pressed }
+            | Self::Interrupted { pressed } => *pressed,
             Self::Text(error) => error.was_typed(),
         }
     }
@@ -323,6 +334,11 @@ impl<R> PendingAnswer<R> {
     /// Whether a key of it is still to be pressed.
     pub(crate) fn presses_more(&self) -> bool {
         self.is_pressing() && !self.is_pressed()
+    }
+
+    /// Whether it was typed and is only to be submitted.
+    pub(crate) fn is_typed(&self) -> bool {
+        matches!(self, Self::Pressing(keys, _) if keys.is_typed())
     }
 
     /// Whether it is nothing but keys.

@@ -22,7 +22,7 @@ use crate::answer::{STOPPED_LOOK_TIME, STOPPED_PATIENCE};
 pub(crate) use draft::draft;
 pub(crate) use message::line_too_long;
 pub use message::{DeliveryError, DeliveryProof, DeliveryStage, Message};
-pub(crate) use question::counts_down;
+pub(crate) use question::{counts_down, goes_on};
 pub(crate) use queue::{
     AgentPrompt, DeliveryEffect, DeliveryQueue, InputReader, OutputSinceTyped, StateStability,
 };

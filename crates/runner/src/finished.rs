@@ -11,7 +11,7 @@ use coven_runtime::hold::protocol::{DISCARDED_MARK, INPUT_MODE_MARK};
 use coven_tape::{TapeEvent, TapeReader, TapeStream};
 use coven_terminal::signals::{SignalTap, TerminalSignal};
 
-use crate::actor::{LineTypist, TypedLine};
+use crate::actor::{DELETE_LINE, LineTypist, TypedLine};
 use crate::delivery::{is_answer_key, is_submit, is_typing};
 use crate::headless::decoder;
 use crate::outcome;
@@ -137,7 +137,9 @@ pub fn past(
                 past.submitted = std::mem::take(&mut submits);
                 answered = true;
                 past.reported = None;
-                past.line.typed(&bytes, false, std::mem::take(&mut typist));
+                // What deletes a line is nobody's text: the note before it is about the next.
+                let typist = if is_deletion(&bytes) { typist } else { std::mem::take(&mut typist) };
+                past.line.typed(&bytes, false, typist);
             }
             _ => {}
         }
@@ -147,6 +149,11 @@ pub fn past(
     // A question that shows now, after the last one was answered, is a new one.
     past.questions += u64::from(answered);
     Ok(past)
+}
+
+/// Whether input only deletes what was typed before.
+fn is_deletion(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(|byte| *byte == DELETE_LINE)
 }
 
 /// The note that the terminal collects no lines any more: what was typed then was read.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use coven_runtime::domain::{
     Connection, DiscardResult, Domain, ExitStatus, InputMode, Pane, PaneStream, ReadOutcome,
-    SpawnConfig, StopMode,
+    ReaderActivity, SpawnConfig, StopMode,
 };
 use coven_runtime::processes;
 use coven_terminal::screen::GridSize;
@@ -67,6 +67,8 @@ macro_rules! domain_checks {
             input_that_does_not_fit_is_awaited_and_arrives_whole,
             input_that_nobody_read_can_be_discarded,
             a_line_that_must_not_be_shown_is_known,
+            a_terminal_that_is_set_up_long_after_the_last_word_is_known,
+            a_program_that_watches_anything_but_its_terminal_reads_nothing,
             a_new_size_arrives,
             force_leaves_nothing,
             a_polite_stop_is_enough_for_most,
@@ -360,6 +362,56 @@ pub fn a_line_that_must_not_be_shown_is_known(domain: &dyn Domain, config: Confi
     await_mode(&mut *pane, |mode| mode.echoes && mode.collects_lines);
     write_all(&mut *pane, b"\n");
     wait_gone(&mut *pane);
+}
+
+/// A program says nothing when it sets its terminal up, and on a busy machine it may do so late.
+pub fn a_terminal_that_is_set_up_long_after_the_last_word_is_known(
+    domain: &dyn Domain,
+    config: Config<'_>,
+) {
+    let script = "printf 'Menu: '; sleep 0.6; stty raw; exec cat";
+    let mut pane = start(domain, &config(script, terminal()));
+    await_mode(&mut *pane, |mode| mode.collects_lines);
+    await_mode(&mut *pane, |mode| !mode.collects_lines);
+    if let Err(error) = pane.stop(StopMode::Force) {
+        panic!("stopping failed: {error}");
+    }
+    wait_gone(&mut *pane);
+}
+
+/// Nobody reads what is typed while a program waits in `select` for something else, or for a time.
+pub fn a_program_that_watches_anything_but_its_terminal_reads_nothing(
+    domain: &dyn Domain,
+    config: Config<'_>,
+) {
+    for (reads, script) in [
+        (false, "exec bash -c 'exec 3<> <(:); printf ready; read -t 1000 -u 3 x'"),
+        (true, "exec bash -c 'exec 3<> <(:); printf ready; read -t 1000 x'"),
+        (true, "printf ready; exec cat"),
+        (false, "printf ready; exec sleep 1000"),
+    ] {
+        let mut pane = start(domain, &config(script, terminal()));
+        let mut printed = PaneOutput::default();
+        read_until(&mut *pane, &mut printed, |printed| printed.text().contains("ready"));
+        let deadline = Instant::now() + DEADLINE;
+        let mut buffer = [0; 64];
+        // Right after its last word it may still be about to wait.
+        let is_wanted = |pane: &dyn Pane| match pane.reader_activity() {
+            Some(ReaderActivity::MayRead) => reads,
+            Some(ReaderActivity::Busy { works, .. }) => !reads && !works,
+            None => cfg!(not(target_os = "linux")),
+        };
+        while !is_wanted(&*pane) {
+            assert!(Instant::now() < deadline, "{script}: {:?}", pane.reader_activity());
+            if pane.read(&mut buffer).is_ok_and(|outcome| outcome == ReadOutcome::Pending) {
+                becomes_ready(&*pane, QUIET_TIME);
+            }
+        }
+        if let Err(error) = pane.stop(StopMode::Force) {
+            panic!("stopping failed: {error}");
+        }
+        wait_gone(&mut *pane);
+    }
 }
 
 fn await_mode(pane: &mut dyn Pane, is_wanted: fn(InputMode) -> bool) {

@@ -8,8 +8,9 @@ use std::sync::LazyLock;
 
 use coven_model::MenuEntry;
 use regex::Regex;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthChar as _;
 
+use super::hidden_line::HIDDEN_LINE;
 use super::menu::{MenuProof, buttons, is_edge, lit_words};
 use super::own_lines::OwnLines;
 use super::rule::{LinePlace, QUESTION_LINES};
@@ -70,6 +71,13 @@ pub(crate) const YES_OR_NO_RULE: &str = "generic:yes-no";
 
 const BUTTONS_RULE: &str = "generic:buttons";
 
+/// The end of a line that asks for a secret.
+static ASKS_FOR_SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:password|passphrase|passcode|pass ?word|pin|(?:api|access|secret)[ -]?(?:key|token)|token|(?:verification|one-time|security) code)\b[^?\n]{0,80}[:：]\s*$",
+    )
+});
+
 /// Where Enter does nothing but go on.
 static GOES_ON: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)\b(?:press|hit) (?:the )?[\[<(]?(?:enter|return|any key)\b"));
@@ -85,6 +93,40 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
         r"(?i)\b\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?|m|mins?|minutes?)\b|\b\d{1,2}:\d{2}(?::\d{2})?\b",
     )
 });
+
+/// What moves at the end of a line: a clock, a time that runs down, a share, a spinner.
+static MOVING_END: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)(?:\s*[\[(]?(?:(?:\b(?:eta|elapsed|time|remaining|left|after|in)\b:?\s*)?(?:\d+(?:\.\d+)? ?(?:ms|s|secs?|seconds?|m|mins?|minutes?)\b|\b\d{1,2}:\d{2}(?::\d{2})?\b)(?:\s*(?:left|remaining|elapsed))?|\d+(?:\.\d+)? ?%|[\u{2800}-\u{28ff}\u{2588}-\u{258f}\u{2591}-\u{2593}◐◓◑◒◴◷◶◵✻✶✳✢]+)[\])]?|\s[|/\\-])+\s*$",
+    )
+});
+
+/// What a line says up to the cursor. Nothing if something else stands behind that than what moves.
+fn asked_part(text: &str, column: usize) -> Option<&str> {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, char)| {
+        width += char.width().unwrap_or(0);
+        width > column
+    });
+    let (before, behind) = text.split_at(end.map_or(text.len(), |(at, _)| at));
+    let moves = MOVING_END.find(behind).is_some_and(|found| found.start() == 0);
+    if !behind.trim().is_empty() && !moves {
+        return None;
+    }
+    Some(before)
+}
+
+/// A line without what moves at its end.
+pub(crate) fn without_moving_end(text: &str) -> &str {
+    MOVING_END.find(text).map_or(text, |found| &text[..found.start()])
+}
+
+/// Whether a line, apart from what moves at its end, looks like one that waits for something to be
+/// typed behind it.
+pub(crate) fn is_prompt(text: &str) -> bool {
+    let text = without_moving_end(text).trim_end();
+    text.ends_with(['?', ':', '>', '❯', '›', '»', '：', '？']) || YES_OR_NO.is_match(text)
+}
 
 /// A text without the times in it.
 pub(crate) fn without_times(text: &str) -> Cow<'_, str> {
@@ -120,7 +162,8 @@ impl GenericHit {
             Some((line, _)) if view.collects_line() => line..line + 1,
             _ => low.clone(),
         };
-        menu(view, end)
+        secret_line(view)
+            .or_else(|| menu(view, end))
             .or_else(|| yes_or_no(view))
             .or_else(|| Self::line(view, BUTTONS_RULE, &BUTTONS, low.clone()))
             .or_else(|| words_beside(view, low.clone()))
@@ -263,20 +306,28 @@ pub(super) fn heading_line(view: &LineView<'_>, menu: &Range<usize>) -> Option<u
     above.rfind(|&line| !view.line(line).trim_matches(is_edge).is_empty())
 }
 
+/// A line that asks for something that nobody else may read, right before the cursor. What is typed
+/// there may be hidden by a program behind the one that has the terminal, as with ssh.
+fn secret_line(view: &LineView<'_>) -> Option<GenericHit> {
+    let (cursor, column) = view.cursor_line()?;
+    let asked = asked_part(view.line(cursor), column)?;
+    let is_asked =
+        view.cursor_visible() != Some(false) && ASKS_FOR_SECRET.is_match(without_moving_end(asked));
+    is_asked.then(|| GenericHit::new(view, HIDDEN_LINE, cursor, None))
+}
+
 /// A question for yes or no in the line of the cursor, which stands behind it, or in the line above
 /// where that of the cursor has only the mark of a prompt.
 pub(super) fn yes_or_no(view: &LineView<'_>) -> Option<GenericHit> {
     let (cursor, column) = view.cursor_line()?;
-    if column < view.line(cursor).width() {
-        return None;
-    }
-    let asked = |line: usize| {
-        let is_asked = YES_OR_NO.is_match(view.line(line));
+    let here = asked_part(view.line(cursor), column)?;
+    let asked = |line: usize, text: &str| {
+        let is_asked = YES_OR_NO.is_match(text) || YES_OR_NO.is_match(without_moving_end(text));
         is_asked.then(|| GenericHit::new(view, YES_OR_NO_RULE, line, None))
     };
-    asked(cursor).or_else(|| {
-        let above = cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(view.line(cursor)))?;
-        let asked = asked(above)?;
+    asked(cursor, here).or_else(|| {
+        let above = cursor.checked_sub(1).filter(|_| BARE_PROMPT.is_match(here))?;
+        let asked = asked(above, view.line(above))?;
         // The prompt below a question that was answered in its own line, or asked there and left, is
         // the next one.
         let (line, place) = &asked.asked_line;

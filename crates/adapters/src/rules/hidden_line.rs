@@ -9,7 +9,7 @@ use super::LineView;
 use super::generic::{GenericHit, pattern};
 
 /// The name that stands in the place of a rule.
-const HIDDEN_LINE: &str = "generic:hidden-line";
+pub(super) const HIDDEN_LINE: &str = "generic:hidden-line";
 
 /// What such a line is asked for with. Programs hide what is typed also while they draw progress.
 static ASKS: LazyLock<Regex> = LazyLock::new(|| {

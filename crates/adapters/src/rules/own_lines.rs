@@ -75,7 +75,7 @@ impl OwnLines {
     pub(super) fn words(&self, view: &LineView<'_>) -> String {
         let words = |line: usize| {
             let text = view.line(line);
-            if self.asks == Some(line) { text.into() } else { without_motion(text) }
+            if self.asks == Some(line) { without_spinner(text) } else { without_motion(text) }
         };
         let lines: Vec<_> = self.heading.into_iter().chain(self.lines.clone()).map(words).collect();
         lines.join("\n")
@@ -86,6 +86,15 @@ impl OwnLines {
     pub(super) fn is_cut(&self, view: &LineView<'_>) -> bool {
         self.begin() == 0 && view.is_filled()
     }
+}
+
+/// The pictures of something that goes on, at the begin or the end of a line that asks. Other bars and
+/// shares may be what is asked about.
+static SPINNER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[\u{2800}-\u{28ff}◐◓◑◒◴◷◶◵✻✶✳✢]+|^\s*[|/\\-] |\s[|/\\-]\s*$"));
+
+fn without_spinner(text: &str) -> Cow<'_, str> {
+    SPINNER.replace_all(text, "")
 }
 
 /// A line without what moves in it.

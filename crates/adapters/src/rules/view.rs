@@ -200,6 +200,11 @@ impl<'a> LineView<'a> {
         self.lines.iter().rposition(|line| !line.text.is_empty()).map_or(0, |last| last + 1)
     }
 
+    /// Whether there is nothing to be seen.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.lines.iter().all(|line| line.text.trim().is_empty())
+    }
+
     /// How a line looks at one column of its first row.
     pub(super) fn style(&self, line: usize, column: usize) -> CellStyle {
         let row =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coven_model::{AskedAction, ContentDigest, MenuEntry, is_generic_rule};
+use coven_model::{AskedAction, ContentDigest, MenuEntry, are_same_entries, is_generic_rule};
 
 use super::reading::StateReading;
 use crate::rules::{LinePlace, LineView, ScreenRules, without_motion, without_times};
@@ -55,6 +55,10 @@ struct OpenQuestion {
     action: AskedAction,
     /// The entries of its menu, as they stand in the excerpt.
     entries: Vec<MenuEntry>,
+    /// The last ones that it had, without what moves in them.
+    offered: Vec<MenuEntry>,
+    /// The last command that was shown whole, without blanks.
+    command: Option<String>,
     digest: ContentDigest,
     asked: Duration,
     answered: Option<Duration>,
@@ -181,7 +185,7 @@ impl QuestionTracker {
     pub(super) fn is_shown(&self, rules: &ScreenRules, reading: &StateReading) -> bool {
         self.current
             .as_ref()
-            .is_some_and(|current| current.is_same(reading, &essence(rules, reading)))
+            .is_some_and(|current| current.is_same(rules, reading, &essence(rules, reading)))
             && !self.is_below(reading)
     }
 
@@ -202,7 +206,7 @@ impl QuestionTracker {
         let again = self.announced || still_there || self.is_below(reading);
         if let Some(current) = &mut self.current
             && !again
-            && current.is_same(reading, &essence)
+            && current.is_same(rules, reading, &essence)
         {
             if reading.above_line.is_some() {
                 current.above_line.clone_from(&reading.above_line);
@@ -210,7 +214,11 @@ impl QuestionTracker {
             current.title.clone_from(&reading.title);
             current.excerpt.clone_from(&reading.excerpt);
             current.action.clone_from(&reading.action);
+            current.command = whole_command(&reading.action).or(current.command.take());
             current.entries = entries(reading);
+            if !current.entries.is_empty() {
+                current.offered = still_entries(rules, &current.entries);
+            }
             // It may have moved: a size that changes wraps the lines above it anew.
             if current.answered.is_none() {
                 current.line.clone_from(&reading.line);
@@ -220,10 +228,15 @@ impl QuestionTracker {
         let repeated = still_there
             && !self.announced
             && !self.is_below(reading)
-            && self.current.as_ref().is_some_and(|current| current.is_same(reading, &essence));
+            && self
+                .current
+                .as_ref()
+                .is_some_and(|current| current.is_same(rules, reading, &essence));
         let grows = self.current.as_ref().is_some_and(|current| {
             current.answered.is_none()
                 && current.rule == reading.rule
+                && !current.offers_other(rules, reading)
+                && !current.is_about_other(reading)
                 && now.saturating_sub(current.asked) <= QUESTION_PAINT_TIME
         });
         let asked = self.current.as_ref().map_or(now, |current| current.asked);
@@ -233,6 +246,7 @@ impl QuestionTracker {
         self.announced = false;
         let words = essence.iter().map(String::as_str);
         let digest = ContentDigest::of_question(&reading.rule, words, self.asked);
+        let entries = entries(reading);
         self.current = Some(OpenQuestion {
             rule: reading.rule.clone(),
             essence,
@@ -240,7 +254,9 @@ impl QuestionTracker {
             title: reading.title.clone(),
             excerpt: reading.excerpt.clone(),
             action: reading.action.clone(),
-            entries: entries(reading),
+            offered: still_entries(rules, &entries),
+            command: whole_command(&reading.action),
+            entries,
             digest: digest.clone(),
             asked: if grows { asked } else { now },
             answered: None,
@@ -256,13 +272,48 @@ impl QuestionTracker {
 impl OpenQuestion {
     /// Whether a reading shows this question. The line that asks for leave is the same for every
     /// command; what stands above it may leave the screen while a small viewer looks.
-    fn is_same(&self, reading: &StateReading, essence: &[String]) -> bool {
-        let is_about_other = matches!(
+    fn is_same(&self, rules: &ScreenRules, reading: &StateReading, essence: &[String]) -> bool {
+        self.rule == reading.rule
+            && self.essence == essence
+            && !self.is_about_other(reading)
+            && !self.offers_other(rules, reading)
+    }
+
+    /// Whether a reading has the same line about something else.
+    fn is_about_other(&self, reading: &StateReading) -> bool {
+        let has_other_words = matches!(
             (&self.above_line, &reading.above_line),
             (Some(before), Some(now)) if before != now
         );
-        self.rule == reading.rule && self.essence == essence && !is_about_other
+        let has_other_command = matches!(
+            (&self.command, whole_command(&reading.action)),
+            (Some(before), Some(now)) if *before != now
+        );
+        has_other_words || has_other_command
     }
+
+    /// Whether a reading has other entries under the same words. A menu that cannot be read for a
+    /// moment is no other.
+    fn offers_other(&self, rules: &ScreenRules, reading: &StateReading) -> bool {
+        let now = still_entries(rules, &entries(reading));
+        !self.offered.is_empty() && !now.is_empty() && !are_same_entries(&self.offered, &now)
+    }
+}
+
+/// The command that is asked for, if all of it is shown. Another width of the screen breaks its lines
+/// elsewhere.
+fn whole_command(action: &AskedAction) -> Option<String> {
+    let command = action.command.as_ref().filter(|_| !action.truncated)?;
+    Some(command.split_whitespace().collect())
+}
+
+/// Entries without what moves in their labels.
+fn still_entries(rules: &ScreenRules, entries: &[MenuEntry]) -> Vec<MenuEntry> {
+    let still = |entry: &MenuEntry| MenuEntry {
+        label: rules.still_words(&entry.label).join(" "),
+        ..entry.clone()
+    };
+    entries.iter().map(still).collect()
 }
 
 fn entries(reading: &StateReading) -> Vec<MenuEntry> {

@@ -8,6 +8,7 @@ use coven_model::{
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
+use super::START_LIMIT;
 use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
@@ -26,7 +27,7 @@ const ANNOUNCED_RULE: &str = "generic:announced";
 /// How much of a line or title is kept as evidence.
 const MAX_EVIDENCE_CHARS: usize = 200;
 
-/// How long an agent that shows nothing we know counts as starting.
+/// How long an agent that shows something, and nothing we know, counts as starting.
 const STARTING_FOR: Duration = Duration::from_secs(10);
 
 /// How long an agent must show nothing we know before it is unknown: longer than a repaint.
@@ -81,6 +82,8 @@ pub(super) struct SpokenSources<'a> {
     pub(super) status: Option<&'a TimedSignal<ProgramStatus>>,
     pub(super) hook: Option<&'a TimedSignal<HookEvent>>,
     pub(super) title: Option<&'a TimedSignal<(MatchKind, String)>>,
+    /// Whether they are believed that the agent works or rests while its screen asks something.
+    pub(super) believed: bool,
 }
 
 /// What all sources say at one moment.
@@ -113,6 +116,10 @@ pub(super) struct StateReading {
     pub(super) resting: bool,
     /// Whether it was announced and no rule finds it on the screen: a question, or the prompt.
     pub(super) unpainted: bool,
+    /// Whether there is nothing on the screen at all.
+    pub(super) blank: bool,
+    /// Whether the screen asks while the program says by itself that it works.
+    pub(super) denied: bool,
     /// What other sources say instead.
     pub(super) conflicts: Vec<EvidenceConflict>,
 }
@@ -135,6 +142,10 @@ impl StateReading {
             let told = Self::of_status(rules, view, status);
             let screen = shown.map(|hit| Self::screen(rules, hit));
             let reported = sources.hook.and_then(|hook| Self::of_hook(rules, view, hook));
+            let asked = told.denied_question(rules, view, screen.as_ref());
+            if let Some(asked) = asked.filter(|_| !sources.believed) {
+                return asked.against(Some(told)).against(reported);
+            }
             if !told.ends_turn() {
                 return told.against(screen).against(reported);
             }
@@ -152,7 +163,6 @@ impl StateReading {
             if told.ends_turn() {
                 return told.unless_busy(screen, title());
             }
-            // Only a status is believed that the agent works while a question is there.
             let asked = match screen {
                 None => rules.generic(view).map(Self::of_generic),
                 screen => screen.filter(Self::asks),
@@ -164,6 +174,10 @@ impl StateReading {
         }
         if let Some(told) = title() {
             let screen = shown.map(|hit| Self::screen(rules, hit));
+            let asked = told.denied_question(rules, view, screen.as_ref());
+            if let Some(asked) = asked.filter(|_| !sources.believed) {
+                return asked.against(Some(told));
+            }
             return match screen {
                 Some(busy) if told.ends_turn() && busy.is_busy() => busy.against(Some(told)),
                 screen => told.against(screen),
@@ -173,6 +187,28 @@ impl StateReading {
             Some(hit) => Self::of_hit(rules, view, hit, errors),
             None => Self::unexplained(rules, view),
         }
+    }
+
+    /// What the screen asks where this says that the agent works or rests. A child of the agent may have
+    /// said so, and may have ended since then.
+    fn denied_question(
+        &self,
+        rules: &ScreenRules,
+        view: &LineView<'_>,
+        screen: Option<&Self>,
+    ) -> Option<Self> {
+        let works = self.state == AgentState::Working;
+        if !works && !self.ends_turn() {
+            return None;
+        }
+        let asked = match screen {
+            None => rules.generic(view).map(Self::of_generic),
+            Some(screen) if screen.state == AgentState::Idle => {
+                ScreenRules::yes_or_no(view).map(Self::of_generic)
+            }
+            Some(screen) => Some(screen.clone()).filter(Self::asks),
+        }?;
+        Some(Self { denied: works, ..asked })
     }
 
     /// What was told that ends a turn, unless another source says that the agent is busy.
@@ -463,6 +499,8 @@ impl StateReading {
             weak: true,
             resting: false,
             unpainted: false,
+            blank: false,
+            denied: false,
             conflicts: Vec::new(),
         }
     }
@@ -480,6 +518,12 @@ impl StateReading {
             since,
             ..Self::unknown()
         }
+    }
+
+    /// How long a question must stand there that the program denies. What was answered may stay while
+    /// the program works on it.
+    pub(super) fn denied_until(answered: bool, now: Duration) -> Duration {
+        now + if answered { GENERIC_AGAIN_AFTER } else { GENERIC_AFTER }
     }
 
     /// The verdict this reading amounts to.
@@ -504,6 +548,12 @@ impl StateReading {
         self.state == AgentState::Awaiting
     }
 
+    /// Whether an agent that was starting still is: on a busy machine programs paint nothing for
+    /// long, and nothing but the time says that something is wrong.
+    pub(super) fn is_still_starting(&self, before: AgentState) -> bool {
+        before == AgentState::Starting && self.state == AgentState::Unknown && self.blank
+    }
+
     /// Whether this says the same as another reading.
     pub(super) fn same_as(&self, other: &Self) -> bool {
         (self.state, self.kind, &self.rule, self.unpainted)
@@ -517,12 +567,15 @@ impl StateReading {
             matches!(before, AgentState::Working | AgentState::Idle | AgentState::Error);
         match self.state {
             AgentState::Awaiting if self.unpainted => ANNOUNCED_PAINT_TIME,
+            // That was waited for.
+            AgentState::Awaiting if self.denied => Duration::ZERO,
             AgentState::Awaiting if self.source == EvidenceSource::Generic && answered => {
                 GENERIC_AGAIN_AFTER
             }
             AgentState::Awaiting if self.source == EvidenceSource::Generic => GENERIC_AFTER,
             AgentState::Awaiting => Duration::ZERO,
             // Some say that they are ready before there is a prompt to type into.
+            AgentState::Idle if self.unpainted && !had_prompt && self.blank => START_LIMIT,
             AgentState::Idle if self.unpainted && !had_prompt => STARTING_FOR,
             AgentState::Unknown if before == AgentState::Starting => STARTING_FOR,
             AgentState::Unknown => UNKNOWN_AFTER,

@@ -3,12 +3,12 @@
 //!
 //! A program that waits below such a line prints without end and does nothing. What is left out
 //! never includes the line of a visible cursor that is the last one: what moves there is what the
-//! program does.
+//! program does, unless the line is a prompt with a clock or a spinner in it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::rules::LineView;
+use crate::rules::{LineView, is_prompt};
 
 /// How many lines may change all the time on a screen that counts as still.
 const MAX_RESTLESS_LINES: usize = 2;
@@ -75,7 +75,8 @@ impl ScreenStillness {
         let counted = lines().filter(|line| !(leaves_out && is_restless(line)));
         let changed = counted.map(|(at, line)| {
             let reworded = line.reworded.back().copied().unwrap_or_default();
-            if Some(at) == cursor { line.changed } else { reworded }
+            let is_work = Some(at) == cursor && !is_prompt(&line.text);
+            if is_work { line.changed } else { reworded }
         });
         changed.max().unwrap_or_default().max(self.scrolled_at)
     }

@@ -10,7 +10,7 @@ use super::attention::ReaderWatch;
 use super::handle::AnswerReply;
 use super::reader::{AgentReader, MessageSource};
 use super::sending::{CursorLine, submit_keys};
-use super::unread::TypedInput;
+use super::unread::{DELETE_LINE, TypedInput};
 use super::{OutputReading, READER_LOOK_TIME, RunnerActor};
 use crate::answer::{
     self, AnswerAction, AnswerEffect, AnswerError, EntrySelection, GivenAnswer, HeldAnswer,
@@ -339,6 +339,13 @@ impl RunnerActor {
                 return reply.end(Err(error.into()));
             }
         };
+        if std::mem::take(&mut terminal.has_secret_leftover) && !collects_lines {
+            // Behind that it would be another secret. The terminal deletes no line here; the program,
+            // or one behind it, does.
+            self.write(&[DELETE_LINE]);
+            self.flush();
+        }
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let due = now + SECRET_SUBMIT_DELAY;
         let keys = submit_keys(&self.adapter.config().keys.submit);
         let keys = KeySequence::submitting(keys, asked, due);
@@ -420,6 +427,21 @@ impl RunnerActor {
                     self.input_ended(TypedInput::Answer(reply, result));
                 }
             }
+        }
+    }
+
+    /// A person types: an answer of which keys are still to be pressed is given up. What they would be
+    /// for when they come, nobody knows. A secret that only has to be submitted is, before what the
+    /// person types.
+    pub(super) fn give_up_answer(&mut self) {
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        if !terminal.answer.presses_more() || terminal.answer.is_typed() {
+            return;
+        }
+        let pressed = terminal.typed_pieces > 0;
+        if let Some(reply) = terminal.answer.abandon() {
+            let error = AnswerError::Interrupted { pressed };
+            self.input_ended(TypedInput::Answer(reply, Err(error)));
         }
     }
 

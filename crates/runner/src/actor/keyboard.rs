@@ -132,6 +132,11 @@ impl TypedLine {
         self.of(LineTypist::Runner)
     }
 
+    /// Whether that is a secret, of which only the length is known.
+    pub(super) fn holds_secret(&self) -> bool {
+        self.leftover().is_some_and(|text| text.chars().all(|char| char == '*'))
+    }
+
     fn of(&self, typist: LineTypist) -> Option<&str> {
         (!self.text.is_empty() && self.typist == typist).then_some(&*self.text)
     }

@@ -2,7 +2,7 @@
 
 use coven_terminal::snapshot::ScreenSnapshot;
 
-use crate::delivery::{counts_down, squeeze};
+use crate::delivery::{counts_down, goes_on, squeeze};
 
 /// The line of the cursor, and what stood below it.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl LineSight {
             let (row, text) = (snapshot.scrolled() + line.rows.start as u64, squeeze(&line.text));
             let counts = counts_down(&self.line, &text);
             if row == self.row {
-                is_there = text.starts_with(&self.line) || counts;
+                is_there = text.starts_with(&self.line) || counts || goes_on(&self.line, &text);
             } else if row > self.row && !text.is_empty() && !self.below.contains(&text) {
                 // The same words once more ask once more.
                 if !counts || text == self.line {
@@ -73,6 +73,8 @@ mod tests {
         };
         assert!(!is_left(&mut screen, ""));
         assert!(!is_left(&mut screen, "yes"));
+        assert!(!is_left(&mut screen, "\r⠋ Delete A? (9 s) yes"), "it turns something");
+        assert!(!is_left(&mut screen, "\r\x1b[KDelete A? (9 s) yes"));
         assert!(!is_left(&mut screen, "\r\n"), "the terminal shows the end of the line");
         assert!(!is_left(&mut screen, "\rDelete A? (8 s) "), "it counts down");
         assert!(is_left(&mut screen, "\r\nDelete A? (9 s) "), "it asks once more");

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use coven_model::ContentDigest;
+use coven_model::{AskedAction, AwaitingKind, ContentDigest};
+
+use crate::event::ScreenQuestion;
 
 /// How long a question must look the same before it is told: on a busy machine a program paints it
 /// in more than one piece. No answer is given faster than this.
@@ -10,6 +12,33 @@ const PAINT_TIME: Duration = Duration::from_millis(150);
 
 /// How long after the first sight a question is told that still changes.
 const MAX_PAINT_TIME: Duration = Duration::from_millis(450);
+
+/// How long more or less must be known of a question that was told before it is told again. A program
+/// may set its terminal up only after it has painted what it asks, and some do so for every key.
+const LATE_DETAIL_TIME: Duration = Duration::from_millis(500);
+
+/// What an answer depends on and may become known, or change, while the words that are asked stay the
+/// same. Other entries are another question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct QuestionDetails {
+    kind: AwaitingKind,
+    action: AskedAction,
+    /// Whether there is a line by which people know it.
+    has_title: bool,
+}
+
+impl QuestionDetails {
+    pub(super) fn of(question: &ScreenQuestion) -> Self {
+        let has_title = question.title.is_some();
+        Self { kind: question.kind, action: question.action.clone(), has_title }
+    }
+
+    fn tell_more_than(&self, told: &Self) -> bool {
+        self.kind != told.kind
+            || self.action.tells_more_than(&told.action)
+            || (self.has_title && !told.has_title)
+    }
+}
 
 /// A question that is on the screen.
 pub(super) struct ReportedQuestion {
@@ -23,6 +52,10 @@ pub(super) struct ReportedQuestion {
     pub(super) since: Duration,
     /// When it is to be told. Nothing once it was.
     tell_at: Option<Duration>,
+    /// What was told of it.
+    told: Option<QuestionDetails>,
+    /// Since when something else is known of it.
+    differs: Option<Duration>,
     /// An answer to it has come to its end. What is asked now is another question.
     is_over: bool,
 }
@@ -43,7 +76,35 @@ impl ReportedQuestion {
             tell_at = now;
         }
         let tell_at = Some(tell_at);
-        Self { shown: digest.clone(), reported: digest, is_cut, since, tell_at, is_over: false }
+        Self {
+            shown: digest.clone(),
+            reported: digest,
+            is_cut,
+            since,
+            tell_at,
+            told: None,
+            differs: None,
+            is_over: false,
+        }
+    }
+
+    /// Takes note of what is told of it.
+    pub(super) fn tell(&mut self, details: QuestionDetails) {
+        (self.told, self.differs) = (Some(details), None);
+    }
+
+    /// Takes note of what is known of it now. It is told again once that has differed for some time
+    /// from what was told; gives when that will be.
+    pub(super) fn know(&mut self, details: &QuestionDetails, now: Duration) -> Option<Duration> {
+        if !self.told.as_ref().is_some_and(|told| details.tell_more_than(told)) {
+            self.differs = None;
+            return None;
+        }
+        let due = *self.differs.get_or_insert(now) + LATE_DETAIL_TIME;
+        if due <= now {
+            self.tell_at = Some(now);
+        }
+        Some(due)
     }
 
     /// Whether it is no longer what the screen shows.

@@ -78,6 +78,8 @@ pub(crate) struct TerminalReader {
     pub(super) turn: PendingTurn,
     pub(super) prompt: PromptAge,
     pub(super) keyboard: PersonKeyboard,
+    /// A runner that ended has typed a secret that was not submitted, where keys are read as they come.
+    pub(super) has_secret_leftover: bool,
     /// How many bytes were last written together for an answer or a message.
     pub(super) typed_bytes: u32,
     /// How many pieces of an answer were typed.
@@ -227,6 +229,7 @@ impl AgentReader {
         let mut terminal = TerminalReader::new(screen, sniffer, DeliveryQueue::new(""), history);
         terminal.prompt = PromptAge::Used;
         terminal.keyboard.was_used = true;
+        terminal.has_secret_leftover = past.line.holds_secret();
         terminal.keyboard.line = past.line;
         terminal.unknown_until = TAKEN_OVER_TIME;
         terminal.stray = past.stray.map(StrayKeys::found);
@@ -304,6 +307,7 @@ impl TerminalReader {
             turn: PendingTurn::None,
             prompt: PromptAge::Starting,
             keyboard: PersonKeyboard::default(),
+            has_secret_leftover: false,
             typed_bytes: 0,
             typed_pieces: 0,
             has_open_line: false,

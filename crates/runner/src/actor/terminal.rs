@@ -12,7 +12,7 @@ use coven_terminal::keys::{KeyModes, paste};
 use coven_terminal::screen::{FORGET_SCREEN, GridSize};
 
 use super::handle::Request;
-use super::question::ReportedQuestion;
+use super::question::{QuestionDetails, ReportedQuestion};
 use super::reader::{
     AgentReader, MessageSource, PendingTurn, PromptAge, TerminalReader, UnsavedOutput,
 };
@@ -191,6 +191,9 @@ impl RunnerActor {
     /// Writes what a person types. While a message stands in the prompt that is about to be
     /// submitted, it waits: it would be sent along.
     fn write_of_person(&mut self, bytes: &[u8]) {
+        if !is_focus_report(bytes) {
+            self.give_up_answer();
+        }
         let (now, is_secret) = (self.now(), self.asks_for_secret());
         let collects_lines = self.collects_lines();
         let AgentReader::Terminal(terminal) = &mut self.reader else { return self.write(bytes) };
@@ -198,16 +201,27 @@ impl RunnerActor {
             terminal.keyboard.line.typed(bytes, is_secret, LineTypist::Person);
         }
         terminal.keyboard.gave(bytes, collects_lines, now);
-        if is_secret {
+        terminal.has_secret_leftover = false;
+        let is_urgent = bytes.contains(&CTRL_C);
+        if is_secret && (is_urgent || !terminal.answer.is_typed()) {
             return self.write_secret(bytes);
+        }
+        if terminal.answer.is_typed() && !is_urgent {
+            return self.hold_keys(bytes);
         }
         terminal.keyboard.begins_at(|| terminal.screen.snapshot().before_cursor());
         terminal.keyboard.pressed(bytes, now);
-        let is_urgent = bytes.contains(&CTRL_C);
         if is_urgent || !terminal.deliveries.is_typing() {
             self.release_keys();
             return self.write(bytes);
         }
+        self.hold_keys(bytes);
+    }
+
+    /// Keeps keys until what stands in the prompt is submitted.
+    fn hold_keys(&mut self, bytes: &[u8]) {
+        let now = self.now();
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         terminal.keyboard.held.extend_from_slice(bytes);
         let due = *terminal.keyboard.due.get_or_insert(now + MAX_KEY_HOLD);
         terminal.wake_at(due);
@@ -215,16 +229,17 @@ impl RunnerActor {
 
     /// Writes the keys that waited for a message to be submitted.
     fn release_keys(&mut self) {
-        let now = self.now();
+        let (now, is_secret) = (self.now(), self.asks_for_secret());
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let is_typing = terminal.deliveries.is_typing() || terminal.answer.is_typed();
         let keyboard = &mut terminal.keyboard;
         let is_due = keyboard.due.is_some_and(|due| due <= now);
-        if keyboard.held.is_empty() || (terminal.deliveries.is_typing() && !is_due) {
+        if keyboard.held.is_empty() || (is_typing && !is_due) {
             return;
         }
         keyboard.due = None;
         let held = std::mem::take(&mut keyboard.held);
-        self.write(&held);
+        if is_secret { self.write_secret(&held) } else { self.write(&held) }
     }
 
     /// Makes sure that the screen is looked at again at a time.
@@ -316,6 +331,8 @@ impl RunnerActor {
                 .clone()
                 .map(|digest| ReportedQuestion::seen(digest, is_cut, repeated, gone.as_ref(), now));
         }
+        self.know_question(&verdict, now);
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         let asked = terminal
             .question
             .as_mut()
@@ -333,10 +350,34 @@ impl RunnerActor {
             self.tell(RunnerEvent::NoLongerAwaiting(gone.reported));
         }
         if let Some(question) = asked.and_then(|digest| self.question(&verdict, digest)) {
-            self.tell(RunnerEvent::Awaiting(question));
+            self.tell_asked(question);
         }
         if turn_ended {
             self.tell(RunnerEvent::TurnEnded { error: verdict.state == AgentState::Error });
+        }
+    }
+
+    /// Says what the agent asks.
+    fn tell_asked(&mut self, question: ScreenQuestion) {
+        if let AgentReader::Terminal(terminal) = &mut self.reader
+            && let Some(asked) = &mut terminal.question
+        {
+            asked.tell(QuestionDetails::of(&question));
+        }
+        self.tell(RunnerEvent::Awaiting(question));
+    }
+
+    /// Takes note of what is known now of a question that was told, so that it is told again where
+    /// that was not all.
+    fn know_question(&mut self, verdict: &AgentVerdict, now: Duration) {
+        let AgentReader::Terminal(terminal) = &self.reader else { return };
+        let is_told = |asked: &&ReportedQuestion| asked.is_told() && !terminal.is_answering();
+        let Some(asked) = terminal.question.as_ref().filter(is_told) else { return };
+        let Some(question) = self.question(verdict, asked.reported.clone()) else { return };
+        let AgentReader::Terminal(terminal) = &mut self.reader else { return };
+        let Some(asked) = &mut terminal.question else { return };
+        if let Some(due) = asked.know(&QuestionDetails::of(&question), now) {
+            terminal.wake_at(due);
         }
     }
 
@@ -381,6 +422,12 @@ impl RunnerActor {
                 let is_cut = is_cut(terminal, self.adapter.config().usable_size());
                 terminal.question = Some(ReportedQuestion::told(digest.clone(), is_cut, now));
                 let question = self.question(&verdict, digest);
+                let AgentReader::Terminal(terminal) = &mut self.reader else {
+                    return ShownState::Other;
+                };
+                if let (Some(asked), Some(question)) = (&mut terminal.question, &question) {
+                    asked.tell(QuestionDetails::of(question));
+                }
                 question.map_or(ShownState::Other, |question| ShownState::Asks(Box::new(question)))
             }
             (AgentState::Idle | AgentState::Error, _) => {
@@ -459,6 +506,11 @@ impl RunnerActor {
             terminal.screen.suspend(snap.dump);
         }
     }
+}
+
+/// Whether this is what a person's terminal says by itself when it gets or loses the focus.
+fn is_focus_report(bytes: &[u8]) -> bool {
+    matches!(bytes, b"\x1b[I" | b"\x1b[O")
 }
 
 /// Whether a part of the question is not on the screen. On a terminal that is too small programs leave

@@ -31,7 +31,7 @@ const LINE_END_TIMEOUT: Duration = Duration::from_secs(2);
 const NOTHING: u32 = u32::MAX;
 
 /// The byte that deletes a line in a terminal that collects lines.
-const DELETE_LINE: u8 = 0x15;
+pub(crate) const DELETE_LINE: u8 = 0x15;
 
 /// An answer or a message, and what was seen of it.
 #[derive(Debug)]
@@ -153,6 +153,8 @@ impl RunnerActor {
         if collects_lines && terminal.keyboard.line.leftover().is_some() {
             terminal.keyboard.line.clear();
             self.write(&[DELETE_LINE]);
+            // Before the note about what is typed next, which is about the next input on the tape.
+            self.flush();
         }
     }
 

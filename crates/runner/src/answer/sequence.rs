@@ -137,6 +137,11 @@ impl KeySequence {
         self.keys.len()
     }
 
+    /// Whether something was typed and its submit key is still to be pressed.
+    pub(super) fn is_typed(&self) -> bool {
+        self.due.is_some()
+    }
+
     pub(super) fn is_pressed(&self) -> bool {
         self.next == self.keys.len() && self.text.is_none()
     }

@@ -199,8 +199,35 @@ impl Delivery {
     }
 }
 
+/// A line without what turns in it and without the times of day.
+fn without_motion(line: &str) -> String {
+    let turns =
+        |char: char| ('\u{2800}'..='\u{28ff}').contains(&char) || "◐◓◑◒◴◷◶◵✻✶✳✢".contains(char);
+    let (mut still, mut digits) = (String::new(), String::new());
+    for char in line.chars().filter(|char| !turns(*char)).chain(['\n']) {
+        if char.is_ascii_digit() || (char == ':' && !digits.is_empty()) {
+            digits.push(char);
+            continue;
+        }
+        if !digits.trim_end_matches(':').contains(':') {
+            still.push_str(&digits);
+        }
+        digits.clear();
+        still.push(char);
+    }
+    still.trim().trim_matches(['|', '/', '-', '\\']).to_owned()
+}
+
+/// Whether a line is another one with something typed behind it, apart from what turns in both.
+pub(crate) fn goes_on(before: &str, now: &str) -> bool {
+    let before = without_motion(before);
+    !before.is_empty() && without_motion(now).starts_with(&before)
+}
+
 /// Whether two lines have the same words, and every number that is not the same has become smaller.
+/// What turns in them, and clocks, may be anything.
 pub(crate) fn counts_down(before: &str, now: &str) -> bool {
+    let (before, now) = (&*without_motion(before), &*without_motion(now));
     let words = |line: &str| line.split(|char: char| char.is_ascii_digit()).collect::<String>();
     let numbers = |line: &str| -> Vec<u64> {
         let digits = line.split(|char: char| !char.is_ascii_digit());
@@ -209,4 +236,29 @@ pub(crate) fn counts_down(before: &str, now: &str) -> bool {
     let (old, new) = (numbers(before), numbers(now));
     let is_less = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| new <= old);
     words(before) == words(now) && is_less
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts_down;
+
+    #[test]
+    fn a_line_with_a_clock_a_spinner_or_a_countdown_in_it_is_the_same_line() {
+        for (before, now) in [
+            ("DeleteA?(9s)", "DeleteA?(8s)"),
+            ("⠋DeleteA?(y/n)", "⠹DeleteA?(y/n)"),
+            ("/DeleteA?(y/n)", "-DeleteA?(y/n)"),
+            ("DeleteA?(y/n)09:59:59", "DeleteA?(y/n)10:00:00"),
+        ] {
+            assert!(counts_down(before, now), "{before} {now}");
+        }
+        for (before, now) in [
+            ("DeleteA?(8s)", "DeleteA?(9s)"),
+            ("⠋DeleteA?(y/n)", "⠹DeleteB?(y/n)"),
+            ("Delete3files?", "Delete4files?"),
+            ("DeleteA?(y/n)09:59", "DeleteB?(y/n)09:59"),
+        ] {
+            assert!(!counts_down(before, now), "{before} {now}");
+        }
+    }
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 use coven_adapters::replay::is_reply;
 use coven_tape::{TapeEvent, TapeReader};
 
+use crate::actor::DELETE_LINE;
+
 const TYPES: &str = "coven:types ";
 const SUBMITS: &str = "coven:submits ";
 const ANSWERS: &str = "coven:answers ";
@@ -102,6 +104,8 @@ impl TypedInputs {
         for record in TapeReader::open(folder)?.records(0) {
             match record?.event {
                 TapeEvent::Mark(note) => next = NextPiece::read(&note).or(next),
+                // What deletes the line before something is typed is no piece of that.
+                TapeEvent::Input(bytes) if bytes == [DELETE_LINE] => {}
                 TapeEvent::Input(bytes) if !is_reply(&String::from_utf8_lossy(&bytes)) => {
                     match next.take() {
                         Some(NextPiece::Message(name, progress)) => {

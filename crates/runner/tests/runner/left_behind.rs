@@ -13,10 +13,11 @@ const RULES: &str = r#"
   "keys": { "submit": ["Enter"], "interrupt": ["Ctrl+C"] }
 "#;
 
-/// Waits for GO in a way that looks like waiting for what is typed, and reads nothing.
+/// Waits for GO in a way that nobody knows from waiting for what is typed, and reads nothing: until
+/// somebody opens the other end.
 const WAITS: &str = r#"
 mkfifo other; exec 3<>other
-wait_for() { until [ -e "$1" ]; do read -t 0.1 -u 3 nothing; done; }
+wait_for() { mkfifo "$1" 2>/dev/null; : < "$1"; }
 note() { printf '%s:%q\n' "$1" "$2" >> received; }
 finish() { printf 'IDLE> '; IFS= read -r line; note idle "$line"; }
 "#;

@@ -1,8 +1,9 @@
 //! Messages to programs that read plain lines.
 
+use coven_model::AgentState;
 use coven_runner::{AgentRunner, AgentTask, AnswerAction, AnswerError, DeliveryError, Message};
 
-use crate::support::{Home, printed, question, scripted};
+use crate::support::{Home, printed, question, scripted, state};
 
 const RULES: &str = r#"
   "states": {
@@ -53,6 +54,39 @@ async fn a_message_behind_one_that_looks_like_a_command_does_not_answer_what_tha
         second.await.unwrap().unwrap();
         printed(&mut events, "done with y").await;
         assert_eq!(received(&home), format!("message {text}\nanswer n\nmessage y\n"));
+        runner.stop().await.unwrap();
+    }
+}
+
+/// Spec: C0.14.2
+#[tokio::test]
+async fn a_question_with_a_spinner_or_a_clock_in_its_own_line_is_asked_once_and_answered() {
+    for paint in [
+        "for f in '|' / - '\\'; do printf '\\r%s Delete A? (y/n) ' \"$f\"; sleep 0.1; done",
+        "for f in ⠋ ⠙ ⠹; do printf '\\r%s Delete A? [y/N] ' \"$f\"; sleep 0.1; done",
+        "printf '\\rDelete A? (y/n) %(%T)T '; sleep 0.2",
+        "printf '\\r12:00:0%s Delete A? (y/n) ' $((n = (n + 1) % 10)); sleep 0.2",
+    ] {
+        let home = Home::new();
+        let script = format!(
+            "( while :; do {paint}; done ) & IFS= read -r line; kill $!; \
+             printf '\\nanswer %s\\n' \"$line\" >> received; printf '\\nIDLE> '; read -r line"
+        );
+        let adapter = scripted(&home, RULES, &script);
+        let task = AgentTask::interactive(format!("lines-{}", home.path().display()), None);
+        let runner = AgentRunner::start(adapter, task, &home.held()).unwrap();
+        let mut events = runner.subscribe();
+        let asked = question(&mut events).await;
+        assert_eq!(asked.rule, "generic:yes-no", "{paint}");
+        // It is painted on, and stays the same.
+        for _ in 0..5 {
+            printed(&mut events, "Delete A?").await;
+        }
+        assert_eq!(runner.verdict().digest.as_ref(), Some(&asked.digest), "{paint}");
+        let result = runner.answer(asked.digest, AnswerAction::Text("y".to_owned())).await;
+        assert_eq!(result, Ok(()), "{paint}");
+        state(&runner, AgentState::Idle).await;
+        assert_eq!(received(&home), "\nanswer y\n", "{paint}");
         runner.stop().await.unwrap();
     }
 }

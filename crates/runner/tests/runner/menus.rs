@@ -7,7 +7,7 @@ use coven_runner::{
     TypedInputs,
 };
 
-use crate::support::{Home, question, scripted};
+use crate::support::{Home, question, scripted, until};
 
 /// Knows no menu, so that they are all found in the way that means the same in any program.
 const RULES: &str = r#"
@@ -48,7 +48,16 @@ finish() { printf '\033[H\033[2JIDLE> '; sleep 60; }
 "#;
 
 fn start(home: &Home, place: &TaskPlace, script: &str) -> (AgentRunner, RunnerSubscription) {
-    let adapter = scripted(home, RULES, &[PRELUDE, script].concat());
+    start_with(home, place, RULES, script)
+}
+
+fn start_with(
+    home: &Home,
+    place: &TaskPlace,
+    rules: &str,
+    script: &str,
+) -> (AgentRunner, RunnerSubscription) {
+    let adapter = scripted(home, rules, &[PRELUDE, script].concat());
     let task = AgentTask::interactive(format!("menus-{}", home.path().display()), None);
     let runner = AgentRunner::start(adapter, task, place).unwrap();
     let events = runner.subscribe();
@@ -82,6 +91,66 @@ async fn enter_is_not_pressed_in_a_menu_whose_question_changed_on_the_way() {
     assert!(again.excerpt.join("\n").contains("❯ Yes"), "{again:?}");
     runner.answer(again.digest, entry("2")).await.unwrap();
     assert_eq!(chosen(&home), "chose Yes\n");
+    runner.stop().await.unwrap();
+}
+
+/// A person who takes the keyboard in the middle of an answer decides what comes next.
+///
+/// Spec: C1.9.1
+#[tokio::test]
+async fn an_answer_on_its_way_is_given_up_at_the_first_key_of_a_person() {
+    let home = Home::new();
+    let script = "title() { [ -e chosen ] && echo 'And production?' || echo 'Deploy to staging?'; }; \
+        key_read() { echo $1 >> keys; until [ -e go ]; do sleep 0.05; done; }; \
+        menu; menu; finish";
+    let (runner, mut events) = start(&home, &home.local(), script);
+    let asked = question(&mut events).await;
+    let answer = {
+        let runner = runner.clone();
+        tokio::spawn(async move { runner.answer(asked.digest, entry("3")).await })
+    };
+    until(|| home.path().join("keys").exists()).await;
+    runner.write(b"\x1b[B".to_vec()).await;
+    runner.write(b"\r".to_vec()).await;
+    let error = answer.await.unwrap().unwrap_err();
+    assert_eq!(error, AnswerError::Interrupted { pressed: true });
+    std::fs::write(home.path().join("go"), "").unwrap();
+    // One arrow is the answer's, the other one the person's, as is the one Enter.
+    until(|| chosen(&home) == "chose Cancel\n").await;
+    let next = loop {
+        let next = question(&mut events).await;
+        if next.excerpt.join("\n").contains("And production?") {
+            break next;
+        }
+    };
+    runner.answer(next.digest, entry("2")).await.unwrap();
+    assert_eq!(chosen(&home), "chose Cancel\nchose Yes\n");
+    let keys = std::fs::read_to_string(home.path().join("keys")).unwrap();
+    assert_eq!(keys, "5b42\n5b42\n0d\n5b42\n0d\n");
+    runner.stop().await.unwrap();
+}
+
+/// On a busy machine the terminal may be set up only long after the menu was painted.
+///
+/// Spec: C0.4.2
+#[tokio::test]
+async fn a_menu_that_was_told_without_its_entries_is_told_again_with_them() {
+    let home = Home::new();
+    let rules = RULES.replace(
+        r#""states": {"#,
+        r#""states": { "asks": { "pattern": "^Deploy to staging\\?", "kind": "choice" },"#,
+    );
+    let script = "stty sane; at=0; paint; until [ -e go ]; do sleep 0.05; done; \
+        stty raw -echo; printf '\\a'; menu; finish";
+    let (runner, mut events) = start_with(&home, &home.held(), &rules, script);
+    let asked = question(&mut events).await;
+    assert!(asked.action.entries.is_empty(), "no key moves a mark while a line is collected");
+    std::fs::write(home.path().join("go"), "").unwrap();
+    let again = question(&mut events).await;
+    let labels: Vec<&str> = again.action.entries.iter().map(|entry| &*entry.label).collect();
+    assert_eq!(labels, ["No", "Yes", "Cancel"]);
+    runner.answer(again.digest, entry("3")).await.unwrap();
+    assert_eq!(chosen(&home), "chose Cancel\n");
     runner.stop().await.unwrap();
 }
 

@@ -193,6 +193,33 @@ async fn a_line_that_is_not_shown_is_asked_for_as_a_secret_and_not_recorded() {
     }
 }
 
+/// A program that gives its terminal to another one, as ssh does, hides nothing by itself.
+///
+/// Spec: C0.4.2
+#[tokio::test]
+async fn a_password_that_is_asked_for_on_a_raw_terminal_is_a_secret_and_not_recorded() {
+    for asked_for in ["admin@host's password: ", "Enter passphrase for key '/k/id': ", "PIN:"] {
+        let home = Home::new();
+        let script = format!(
+            "stty raw -echo; printf \"{asked_for}\"; key=; \
+             while IFS= read -rsN1 c && [[ $c != [$'\\r\\n'] ]]; do key+=$c; done; \
+             printf '\\r\\ngot %s characters\\r\\n> ' \"${{#key}}\"; read -rsN1 key"
+        );
+        let (runner, _) = start(&home, &home.held(), &script);
+        let mut events = runner.subscribe();
+        let asked = question(&mut events).await;
+        assert!(asked.action.secret, "{asked:?}");
+        assert_eq!(asked.excerpt.last().map(|line| line.trim()), Some(asked_for.trim()));
+        let secret = AnswerAction::Secret("swordfish".to_owned());
+        runner.answer(asked.digest, secret).await.unwrap();
+        printed(&mut events, "got 9 characters").await;
+        state(&runner, AgentState::Idle).await;
+        runner.stop().await.unwrap();
+        let attempt = home.path().join("attempt");
+        assert_eq!(files_with(&attempt, b"swordfish"), [] as [PathBuf; 0]);
+    }
+}
+
 /// A terminal that collects lines shows what is typed by itself, also for an agent that does
 /// something else.
 #[tokio::test]
@@ -333,6 +360,37 @@ async fn what_a_runner_typed_and_did_not_submit_is_not_sent_along() {
     state(&runner, AgentState::Idle).await;
     let text = runner.view().await.unwrap().snapshot.text();
     assert!(text.contains("got <******>"), "{text}");
+    runner.stop().await.unwrap();
+}
+
+/// The same once more: the line that is deleted before the second is nobody's draft either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_two_runners_typed_and_did_not_submit_is_nobodys_draft() {
+    let home = Home::new();
+    let place = home.held();
+    let script = "read -rsp 'Password: ' key; printf '\\ngot <%s>\\n> ' \"$key\"; read -rsn1 key";
+    let (mut runner, job) = start(&home, &place, script);
+    for (length, secret) in [(5, "first"), (6, "second")] {
+        state(&runner, AgentState::Awaiting).await;
+        let digest = runner.verdict().digest.unwrap();
+        let answer = tokio::spawn({
+            let runner = runner.clone();
+            async move { runner.answer(digest, AnswerAction::Secret(secret.to_owned())).await }
+        });
+        typed(&place, |bytes| bytes.len() == length).await;
+        runner.detach().await;
+        assert!(answer.await.unwrap().is_err());
+        let adapter = scripted(&home, RULES, script);
+        runner = adopted(&place, AgentTask::interactive(&*job, None), adapter);
+    }
+    let mut events = runner.subscribe();
+    state(&runner, AgentState::Awaiting).await;
+    let digest = runner.verdict().digest.unwrap();
+    runner.answer(digest, AnswerAction::Secret("the third".to_owned())).await.unwrap();
+    printed(&mut events, "got <").await;
+    state(&runner, AgentState::Idle).await;
+    let text = runner.view().await.unwrap().snapshot.text();
+    assert!(text.contains("got <*********>"), "{text}");
     runner.stop().await.unwrap();
 }
 

@@ -1,6 +1,7 @@
 //! Linux: `/proc`, process descriptors, subreapers, Landlock.
 
 mod landlock;
+mod waiting;
 
 use std::fs;
 use std::io;
@@ -82,6 +83,7 @@ pub(super) fn thread_activity(pid: i32) -> Option<Vec<ThreadActivity>> {
             _ => {
                 let place = fs::read_to_string(folder.join("wchan")).ok()?;
                 WAITS_ELSEWHERE.iter().any(|name| place.starts_with(name))
+                    || waiting::is_for_others(pid, &folder)
             }
         };
         let runs = switches("voluntary_ctxt_switches")? + switches("nonvoluntary_ctxt_switches")?;

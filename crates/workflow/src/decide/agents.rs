@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, SessionRule};
 use coven_model::{
     AskedAction, AttemptId, AwaitingKind, Intervention, InterventionChoice, InterventionId,
-    InterventionKind, JobWork, TaskId, TaskStatus,
+    InterventionKind, JobWork, TaskId, TaskStatus, are_same_entries,
 };
 use coven_notation::printable;
 
@@ -14,7 +14,7 @@ use super::question::{above_entries, command_line, question_line, shortened};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, LiveJob, PendingText, RefusedQuestion, WorkflowRun};
+use crate::state::{AnswerPhase, AskedQuestion, LiveJob, PendingText, RefusedQuestion, WorkflowRun};
 
 /// How often rules deny the same question of an agent before a person is asked.
 const MAX_DENIALS: u32 = 5;
@@ -24,6 +24,25 @@ const MAX_RULE_REFUSALS: u32 = 3;
 
 /// Why a question comes back that was answered.
 const STILL_ASKED: &str = "the agent still asks the same after an answer";
+
+/// Why a question goes when the agent asks another one.
+const ASKS_OTHER: &str = "the agent asks something else now";
+
+/// Why a question goes that comes back at once with what was missing.
+const KNOWN_BETTER: &str = "more of the question can be read now";
+
+/// What kind of decision a question wants, and how that is said.
+fn kind_of(question: &ObservedQuestion) -> (InterventionKind, &'static str) {
+    match question.kind {
+        _ if coven_model::is_generic_rule(&question.rule) => {
+            (InterventionKind::Choice, "offers a choice")
+        }
+        AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
+        AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
+        AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
+        AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
+    }
+}
 
 impl WorkflowRun {
     /// The decision about a command that a person has approved for the rest of the session. The
@@ -114,9 +133,12 @@ impl DecisionDraft {
     ) {
         let Some(live) = self.watched_job(job) else { return };
         let known = live.asked.iter().rev().find(|asked| asked.digest == question.digest);
-        if known.is_some_and(|asked| asked.answer != AnswerPhase::Void) {
+        let known = known.filter(|asked| asked.answer != AnswerPhase::Void);
+        let is_told = |asked: &AskedQuestion| !self.tells_more(asked, &question);
+        if known.is_some_and(is_told) {
             return;
         }
+        let is_known = known.is_some();
         // While an answer is on its way, what it shows may be the answer. It is looked at again
         // when that has arrived or was refused.
         if live.is_being_answered() {
@@ -130,16 +152,10 @@ impl DecisionDraft {
             }
             QuestionRuling::AskPerson => None,
         };
-        self.withdraw_questions(job, "the agent asks something else now");
+        self.withdraw_questions(job, if is_known { KNOWN_BETTER } else { ASKS_OTHER });
         // No adapter says which keys would be a yes or a no.
         let is_generic = coven_model::is_generic_rule(&question.rule);
-        let (kind, reason) = match question.kind {
-            _ if is_generic => (InterventionKind::Choice, "offers a choice"),
-            AwaitingKind::Approval => (InterventionKind::Approval, "asks for approval"),
-            AwaitingKind::Question => (InterventionKind::Question, "asks a question"),
-            AwaitingKind::Choice => (InterventionKind::Choice, "offers a choice"),
-            AwaitingKind::Dialog => (InterventionKind::Dialog, "shows a dialog"),
-        };
+        let (kind, reason) = kind_of(&question);
         let AskedAction { tool, command, wrapped, truncated, extras, secret, entries } =
             question.action;
         let reason = if secret { "asks for a secret" } else { reason };
@@ -212,6 +228,18 @@ impl DecisionDraft {
             return self.record(SessionEvent::InputDecided { intervention, attempt, decision });
         }
         self.ask_person(job, seen, intervention);
+    }
+
+    /// Whether what is seen of a question that nobody has answered has to be told to whoever was
+    /// asked: it offers entries that could not be read before, or asks for a secret.
+    fn tells_more(&self, asked: &AskedQuestion, question: &ObservedQuestion) -> bool {
+        let open = self.run().and_then(|run| run.interventions.get(&asked.number));
+        let Some(open) = open.filter(|_| asked.answer == AnswerPhase::Open) else { return false };
+        let told = &open.intervention;
+        let (kind, _) = kind_of(question);
+        kind != told.kind
+            || question.action.tells_more_than(&told.action())
+            || !are_same_entries(&told.entries, &question.action.entries)
     }
 
     /// A job waits for the decision about this.

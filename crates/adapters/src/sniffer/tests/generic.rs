@@ -106,7 +106,21 @@ fn a_line_that_is_not_shown_is_asked_for_in_any_program() {
         "API key? ",
     ] {
         assert_eq!(hidden(screen).verdict().evidence.rule, "generic:hidden-line", "{screen}");
-        assert_ne!(shown(NOTHING_KNOWN, screen).verdict().evidence.rule, "generic:hidden-line");
+    }
+    // A program that gives its terminal to another one hides nothing by itself.
+    for (screen, is_secret) in [
+        ("[sudo] password for ada: ", true),
+        ("Enter passphrase for key '/home/ada/.ssh/id': ", true),
+        ("ada@host's password:", true),
+        ("Verification code: ", true),
+        ("Password\n", false),
+        ("Pin this version? ", false),
+        ("Total tokens: ", false),
+        ("password: taken from the keyring", false),
+        ("Password: changed\ndone", false),
+    ] {
+        let verdict = shown(NOTHING_KNOWN, screen).verdict().clone();
+        assert_eq!(verdict.evidence.rule == "generic:hidden-line", is_secret, "{screen}");
     }
     for screen in ["", "building 12 of 40", "done\n\n"] {
         assert_ne!(hidden(screen).verdict().state, AgentState::Awaiting, "{screen}");

@@ -63,6 +63,20 @@ fn a_prompt_below_a_line_that_is_painted_all_the_time_reaches_a_person() {
 
 /// Spec: C0.14.2
 #[test]
+fn a_prompt_with_a_clock_or_a_spinner_in_its_own_line_reaches_a_person() {
+    let clock = |turn: usize| format!("\rName of the release: 12:{:02}", turn / 4 % 60);
+    assert_eq!(told_after("\n", clock), Some(20));
+    let spinner = |turn: usize| format!("\r{} Name it? ", ['⠋', '⠙', '|', '/'][turn % 4]);
+    assert_eq!(told_after("\n", spinner), Some(20));
+    let left = |turn: usize| format!("\rName it? ({} s left) ", 480 - turn);
+    assert_eq!(told_after("\n", left), Some(20));
+    // A program that says how far it is does something.
+    let download = |turn: usize| format!("\rDownloading, eta: 0:{:02} [{turn}/480]", turn % 60);
+    assert_eq!(told_after("", download), None);
+}
+
+/// Spec: C0.14.2
+#[test]
 fn a_program_that_does_something_nobody_knows_is_left_alone() {
     let lines = |turn: usize| {
         if turn.is_multiple_of(20) { format!("compiled {turn}\n") } else { String::new() }

@@ -84,3 +84,58 @@ fn a_question_for_yes_or_no_at_a_prompt_counts_before_the_prompt() {
         assert_ne!(sniffer.verdict().state, AgentState::Awaiting, "{screen}");
     }
 }
+
+/// A program may set its terminal up only after it has painted its menu.
+#[test]
+fn a_question_gets_its_entries_once_they_can_be_read_and_stays_the_same() {
+    let config = r#"{"states": {"asks": {"pattern": "^Which version", "kind": "choice"}}}"#;
+    let mut screen = Screen::new(GridSize::new(80, 24));
+    screen.feed(NUMBERED.replace('\n', "\r\n").as_bytes());
+    let mut sniffer = ScreenSniffer::new(compiled(config));
+    sniffer.set_typed_text(TypedText::Line);
+    sniffer.read_screen(&screen.snapshot(), ms(0));
+    sniffer.tick(ms(2000));
+    let digest = sniffer.verdict().digest.clone();
+    assert!(digest.is_some() && sniffer.asked_action().entries.is_empty());
+    for (typed, entries, at) in
+        [(TypedText::Shown, 3, 3000), (TypedText::Line, 0, 4000), (TypedText::Shown, 3, 5000)]
+    {
+        sniffer.set_typed_text(typed);
+        sniffer.read_screen(&screen.snapshot(), ms(at));
+        assert_eq!(sniffer.asked_action().entries.len(), entries);
+        assert_eq!(sniffer.verdict().digest, digest);
+    }
+}
+
+/// An answer names an entry by its number: under the same words another entry may have it.
+#[test]
+fn other_entries_or_another_command_under_the_same_words_are_another_question() {
+    let config = r#"{
+        "states": {
+            "asks": {"pattern": "^Which version", "kind": "choice"},
+            "approval": {"pattern": "^Run it", "kind": "approval", "region": "cursor:1"}
+        },
+        "approvals": [{"tool": "shell", "command": "\\$ (?P<command>.*)\nRun it"}]
+    }"#;
+    let mut sniffer = ScreenSniffer::new(compiled(config));
+    let mut now = 0;
+    let mut digest = |shown: &str| {
+        let mut screen = Screen::new(GridSize::new(80, 24));
+        screen.feed(shown.replace('\n', "\r\n").as_bytes());
+        now += 1000;
+        sniffer.read_screen(&screen.snapshot(), ms(now));
+        (sniffer.verdict().digest.clone().unwrap(), sniffer.asked_action())
+    };
+    let menu = |labels: [&str; 2]| format!("Which version?\n> {}\n  {}\n", labels[0], labels[1]);
+    let (first, _) = digest(&menu(["1. patch", "2. minor"]));
+    assert_eq!(digest(&menu(["1. patch", "2. minor (latest)"])).0, first);
+    let (second, asked) = digest(&menu(["1. patch", "2. delete everything"]));
+    assert_ne!(second, first);
+    assert_eq!(asked.entries[1].label, "delete everything");
+    assert_eq!(digest("Which version?\n").0, second, "it is painted anew");
+    assert_ne!(digest(&menu(["1. patch", "2. minor"])).0, second);
+    let (first, asked) = digest("$ ls\nRun it? ");
+    assert_eq!(asked.command.as_deref(), Some("ls"));
+    assert_eq!(digest("Run it? ").0, first);
+    assert_ne!(digest("$ rm -rf /\nRun it? ").0, first);
+}

@@ -36,8 +36,15 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is tried to declare what the tape could not take.
 const DECLARE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long after its last output the mode of the input is looked at once more.
-const INPUT_MODE_DELAY: Duration = Duration::from_millis(50);
+/// How long after its last output, or after what was last typed, the mode of the input is looked at
+/// once more. On a busy machine a program may take its time between painting a question and setting
+/// its terminal up for the answer, and it says nothing when it does.
+const INPUT_MODE_DELAYS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(300),
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+];
 
 /// How often it is looked at while a line is hidden.
 const HIDDEN_LINE_INTERVAL: Duration = Duration::from_millis(300);
@@ -82,6 +89,8 @@ pub(super) struct HeldJob {
     input_mode: Option<InputMode>,
     /// When the mode of the input is looked at again.
     mode_at: Option<Instant>,
+    /// When something was last printed or typed, and how often the mode was looked at since then.
+    mode_looks: (Instant, usize),
     /// How many of its changes are on the tape.
     noted_modes: u32,
 }
@@ -122,6 +131,7 @@ impl HeldJob {
             snapper,
             input_mode: None,
             mode_at: Some(Instant::now()),
+            mode_looks: (Instant::now(), INPUT_MODE_DELAYS.len()),
             noted_modes: 0,
         }
     }
@@ -141,7 +151,7 @@ impl HeldJob {
         if self.mode_at.is_none_or(|at| at > now) {
             return;
         }
-        self.mode_at = None;
+        self.mode_at = self.next_mode_look();
         let mode = self.streams.input_mode();
         if let Some(mode) = mode.filter(|_| mode != self.input_mode) {
             let before = self.input_mode.replace(mode).map(InputMode::as_str);
@@ -153,8 +163,23 @@ impl HeldJob {
         }
         // A program that has read its hidden line may say nothing about it.
         if mode.is_some_and(InputMode::hides_line) {
-            self.mode_at = Some(now + HIDDEN_LINE_INTERVAL);
+            let due = now + HIDDEN_LINE_INTERVAL;
+            self.mode_at = Some(self.mode_at.map_or(due, |at| at.min(due)));
         }
+    }
+
+    /// When the mode of the input is to be looked at after the look that is due now.
+    fn next_mode_look(&mut self) -> Option<Instant> {
+        let (since, looks) = self.mode_looks;
+        let delay = INPUT_MODE_DELAYS.get(looks)?;
+        self.mode_looks.1 += 1;
+        Some(since + *delay)
+    }
+
+    /// Something was printed or typed: what the terminal does with input may change.
+    fn expect_input_mode(&mut self, now: Instant) {
+        self.mode_looks = (now, 0);
+        self.mode_at = self.next_mode_look();
     }
 
     /// Throws away what the process has not read, if that is at least so many bytes.
@@ -310,7 +335,7 @@ impl HeldJob {
             // Now, and again when the program has had the time for a call.
             self.mode_at = Some(now);
             self.notice_input_mode(now, clients);
-            self.mode_at = Some(now + INPUT_MODE_DELAY);
+            self.expect_input_mode(now);
         }
         self.notice_input_mode(now, clients);
         self.snapper.output_reached(self.tape.end());
@@ -368,7 +393,7 @@ impl HeldJob {
         best_effort("record input", self.tape.input(time, bytes));
         self.input.extend(bytes);
         self.write_input();
-        self.mode_at = Some(Instant::now() + INPUT_MODE_DELAY);
+        self.expect_input_mode(Instant::now());
     }
 
     /// Input of which only the length is recorded.

@@ -2,7 +2,8 @@
 
 use coven_model::event::InterventionDecision;
 use coven_model::{
-    ContentDigest, InterventionChoice, InterventionKind, TaskId, TaskStatus, WorkflowStatus,
+    AskedAction, ContentDigest, InterventionChoice, InterventionKind, MenuEntry, TaskId,
+    TaskStatus, WorkflowStatus,
 };
 use serde_json::json;
 
@@ -214,6 +215,57 @@ fn a_refused_answer_brings_the_question_back_with_the_reason() {
     told.tell(asks("a", 1, 2, "Allow rm?"));
     let asked = told.run().interventions().next().unwrap();
     assert_eq!((asked.kind, asked.refused.as_ref()), (InterventionKind::Approval, Some(&reason)));
+}
+
+/// The same words, of which more is known later.
+///
+/// Spec: C0.4.2
+#[test]
+fn a_question_that_was_told_without_its_entries_is_told_again_with_them() {
+    let entries = |labels: &[&str]| -> Vec<MenuEntry> {
+        let entry =
+            |(at, label): (usize, &&str)| MenuEntry::new((at + 1).to_string(), (*label).to_owned());
+        labels.iter().enumerate().map(entry).collect()
+    };
+    let shown = |seen: u64, known: &dyn Fn(&mut AskedAction)| {
+        let mut input = asks("a", 1, seen, "Pick one:");
+        if let SessionInput::Observed {
+            what: ScreenObservation::Awaiting { question, .. }, ..
+        } = &mut input
+        {
+            known(&mut question.action);
+        }
+        input
+    };
+    let mut told = chat();
+    told.tell(shown(1, &|_| {}));
+    assert_eq!(told.kinds(shown(2, &|_| {})), [] as [&str; 0], "nothing new");
+    let both = |action: &mut AskedAction| action.entries = entries(&["Red", "Blue"]);
+    let again = ["workflow.intervention.withdrawn", "workflow.intervention.required"];
+    assert_eq!(told.kinds(shown(3, &both))[..2], again);
+    let open: Vec<_> = told.run().interventions().cloned().collect();
+    let [asked] = &open[..] else { panic!("{open:?}") };
+    assert_eq!((asked.id.clone(), asked.entries.len()), (intervention(2), 2));
+    // The first is over; the second can be answered with an entry.
+    assert!(told.state.admits(&resolve(1, InterventionChoice::Answer)).is_err());
+    // A menu whose marks move, or that cannot be read in one look, is no other.
+    let marked = |action: &mut AskedAction| action.entries = entries(&["* Red", "Blue (default)"]);
+    assert_eq!(told.kinds(shown(4, &marked)), [] as [&str; 0]);
+    // Other entries, a secret, or a part that is not to be seen are told.
+    let changes: [&dyn Fn(&mut AskedAction); 3] = [
+        &|action| action.entries = entries(&["Red", "Green"]),
+        &|action| (action.entries, action.secret) = (entries(&["Red", "Green"]), true),
+        &|action| {
+            (action.entries, action.truncated) = (entries(&["Red", "Green"]), true);
+        },
+    ];
+    for (seen, change) in (5..).zip(changes) {
+        assert_eq!(told.kinds(shown(seen, change))[..2], again);
+        assert_eq!(told.run().interventions().count(), 1);
+    }
+    // While an answer is on its way what it shows may be the answer.
+    told.tell(decide_with(5, InterventionDecision::new(InterventionChoice::Deny, "she")));
+    assert_eq!(told.kinds(shown(9, &both)), [] as [&str; 0]);
 }
 
 /// A question with a decision of a rule.
