@@ -12,6 +12,7 @@ mod context;
 mod fan_out;
 mod grimoire;
 mod inputs;
+mod needs;
 mod positions;
 mod stages;
 mod step;

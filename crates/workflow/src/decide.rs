@@ -54,11 +54,14 @@ struct DecisionDraft {
     now: Timestamp,
     events: Vec<SessionEvent>,
     commands: Vec<Command>,
+    /// The step that is being settled.
+    step: Option<u32>,
 }
 
 impl DecisionDraft {
     fn new(state: &State, now: Timestamp) -> Self {
-        Self { state: state.clone(), now, events: Vec::new(), commands: Vec::new() }
+        let (events, commands) = (Vec::new(), Vec::new());
+        Self { state: state.clone(), now, events, commands, step: None }
     }
 
     /// Writes down a fact, and what is to be done because of it.
@@ -95,9 +98,22 @@ impl DecisionDraft {
         self.state.rules.hold(rule)
     }
 
-    /// The step whose turn it is.
+    /// The step that is being settled, or else the one whose turn it is.
     fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
-        self.run()?.current()
+        let run = self.run()?;
+        match self.step {
+            Some(index) => run.step_at(index),
+            None => run.current(),
+        }
+    }
+
+    /// The step of a task, if it is its turn, or else the current one.
+    fn step_of(&self, task: &TaskId) -> Option<(u32, &PlanStep, &StepRun)> {
+        let run = self.run()?;
+        match run.active_of(task) {
+            Some(index) => run.step_at(index),
+            None => self.current(),
+        }
     }
 
     fn dispatch_input(&mut self, input: SessionInput) {
@@ -159,7 +175,10 @@ impl DecisionDraft {
         reason: String,
     ) -> Option<Intervention> {
         let run = self.run()?;
-        let (_, step, _) = run.current()?;
+        let (_, step, _) = match &task {
+            Some(task) => self.step_of(task)?,
+            None => self.current()?,
+        };
         let id = InterventionId::in_session(run.session(), run.next_intervention);
         let intervention = Intervention::new(id, &step.name, kind, self.now);
         Some(Intervention { task, reason, ..intervention })

@@ -5,6 +5,7 @@
 //! whatever happens to the file it came from. Fields may be added with a default; none may change
 //! its meaning.
 
+mod graph;
 mod isolation;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use coven_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::graph::order;
+pub use self::graph::{StepGraph, StepGraphError};
 pub use self::isolation::{Isolation, LandMode, OnConflict};
 use crate::condition::Condition;
 use crate::expect::ExpectedOutput;
@@ -57,7 +60,7 @@ pub struct WorkflowPlan {
     /// Whether the run has a tree of its own whatever its steps say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run_tree: bool,
-    /// The steps, which run one after another.
+    /// The steps. They run one after another, unless some say what they need.
     pub steps: Vec<PlanStep>,
     /// The definition as it was written, for people.
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -129,6 +132,10 @@ pub enum InputType {
 pub struct PlanStep {
     /// Its name, unique in the plan; the stage's id in a stage workflow.
     pub name: String,
+    /// The steps that must be over before it starts, by name. Without it that is the step before;
+    /// in a plan of which no step has it, all run one after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<String>>,
     /// It is skipped unless this holds when its turn comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,

@@ -29,11 +29,15 @@ pub(crate) enum DecisionRule {
     LandedOnce,
     /// A run is over when its trees are removed or kept.
     RemovedFirst,
+    /// A step starts when all that it needs is over.
+    NeedsFirst,
+    /// A step that failed stops only what needs it.
+    BranchesGoOn,
 }
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
         Self::ApprovedFirst,
@@ -47,6 +51,8 @@ impl DecisionRule {
         Self::LandFirst,
         Self::LandedOnce,
         Self::RemovedFirst,
+        Self::NeedsFirst,
+        Self::BranchesGoOn,
     ];
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn interactive(prompt: &str) -> AgentSpec {
 pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
     PlanStep {
         name: name.to_owned(),
+        needs: None,
         when: None,
         timeout: None,
         retry: RetryPolicy::default(),
@@ -146,6 +147,10 @@ pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
 impl PlanStep {
     pub(crate) fn output(self, name: &str) -> Self {
         Self { output: Some(name.to_owned()), ..self }
+    }
+
+    pub(crate) fn needs<const N: usize>(self, needs: [&str; N]) -> Self {
+        Self { needs: Some(needs.map(str::to_owned).to_vec()), ..self }
     }
 
     pub(crate) fn when(self, condition: &str) -> Self {

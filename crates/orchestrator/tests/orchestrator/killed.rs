@@ -5,6 +5,7 @@
 //! The test command tries a few moments. `cargo xtask soak` tries every record and hundreds of
 //! random moments.
 
+mod branches;
 mod keeper;
 mod proof;
 mod reviews;

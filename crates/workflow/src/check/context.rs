@@ -92,6 +92,9 @@ impl<'a> CheckContext<'a> {
                 ("unknown-key", "stages") => Some(
                     "a file has `steps` (a grimoire) or `stages` (a stage workflow)".to_owned(),
                 ),
+                ("wrong-type", _) if is_about(problem, &["needs"]) => {
+                    Some("write a list of steps: `needs: [build]`".to_owned())
+                }
                 ("wrong-type", _) if is_about(problem, &["for_each"]) => {
                     Some("name the array, as in `for_each: ${tasks}`, or write a list".to_owned())
                 }

@@ -7,7 +7,7 @@ use coven_notation::{FileProblem, SourceNode, SourceSpan};
 use super::context::CheckContext;
 use super::step::StepSurroundings;
 use super::variables::StepVariables;
-use super::{inputs, step, trigger};
+use super::{inputs, needs, step, trigger};
 
 pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
     let mut variables = StepVariables::new(inputs::check(context, root));
@@ -20,7 +20,10 @@ pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
         let output = step.get("output").and_then(|node| Some((node.as_str()?, node.span)));
         variables.announce(name(step), step.key_span("name"), output);
     }
-    for step in steps {
+    let order = needs::check(context, steps);
+    for place in &order.places {
+        let step = &steps[*place];
+        variables.set_reach(order.reach(*place));
         let result = step::check(context, step, &mut variables, &around);
         let output = step.get("output").and_then(SourceNode::as_str);
         variables.add_result(name(step), output, result);

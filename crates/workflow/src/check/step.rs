@@ -8,9 +8,10 @@ use crate::condition::ValueType;
 use crate::expect::comments;
 
 /// The keys that every step has.
-const COMMON_STEP_KEYS: [&str; 14] = [
+const COMMON_STEP_KEYS: [&str; 15] = [
     "name",
     "type",
+    "needs",
     "when",
     "timeout",
     "retry",

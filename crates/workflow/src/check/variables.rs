@@ -6,6 +6,7 @@ use coven_notation::SourceSpan;
 use serde_json::Value;
 
 use super::context::{did_you_mean, list};
+use super::needs::StepReach;
 use crate::condition::ValueType;
 use crate::template::VariableReference;
 
@@ -51,6 +52,12 @@ pub(super) struct StepVariables {
     later: HashMap<String, (String, SourceSpan)>,
     /// This and later steps.
     later_steps: HashMap<String, SourceSpan>,
+    /// All steps with their places.
+    announced: HashMap<String, SourceSpan>,
+    /// Which steps set which output.
+    writers: HashMap<String, String>,
+    /// Which steps can be seen, if steps say what they need.
+    reach: Option<StepReach>,
 }
 
 pub(super) struct VariableProblem {
@@ -82,7 +89,9 @@ impl StepVariables {
         output: Option<(&str, SourceSpan)>,
     ) {
         self.later_steps.entry(step.to_owned()).or_insert(span);
+        self.announced.entry(step.to_owned()).or_insert(span);
         if let Some((output, span)) = output {
+            self.writers.entry(output.to_owned()).or_insert_with(|| step.to_owned());
             self.later.entry(output.to_owned()).or_insert_with(|| (step.to_owned(), span));
         }
     }
@@ -100,6 +109,30 @@ impl StepVariables {
     /// Says that a step runs one command, whose output and errors can be used apart.
     pub(super) fn add_command(&mut self, step: &str) {
         self.commands.insert(step.to_owned());
+    }
+
+    /// Says what the next step can see, if steps say what they need.
+    pub(super) fn set_reach(&mut self, reach: Option<StepReach>) {
+        self.reach = reach;
+    }
+
+    /// Why a step cannot be seen that has nothing to do with this one.
+    fn not_needed(&self, reference: &VariableReference, step: &str) -> Option<VariableProblem> {
+        let help = self.reach.as_ref()?.missing(step)?;
+        let message = format!(
+            "`${{{reference}}}` may not be known yet: this step does not need step `{step}`"
+        );
+        let problem = VariableProblem::new("not-needed", message).help(help);
+        Some(match self.announced.get(step) {
+            Some(span) => problem.also(*span, "this step"),
+            None => problem,
+        })
+    }
+
+    /// Whether a name may exist of which that cannot be said, because it is not known what comes
+    /// before what.
+    fn may_exist(&self, is_announced: bool) -> bool {
+        is_announced && self.reach.as_ref().is_some_and(StepReach::is_unknown)
     }
 
     /// Adds names that exist only in the texts of one step, until they are removed.
@@ -121,6 +154,14 @@ impl StepVariables {
             return self.step(reference);
         }
         let local = self.local.iter().find(|(name, _)| *name == reference.name);
+        if let (None, Some(step)) = (local, self.writers.get(&reference.name))
+            && let Some(problem) = self.not_needed(reference, step)
+        {
+            return Err(problem);
+        }
+        if local.is_none() && self.may_exist(self.later.contains_key(&reference.name)) {
+            return Ok(ValueType::Any);
+        }
         let found = local.map(|(_, found)| found).or_else(|| self.names.get(&reference.name));
         let Some(found) = found else { return Err(self.undefined(reference)) };
         if reference.name == "previous" && reference.path.len() > 1 {
@@ -155,6 +196,12 @@ impl StepVariables {
                 .help("write `${steps.NAME.output}`"))
             };
         };
+        if let Some(problem) = self.not_needed(reference, step) {
+            return Err(problem);
+        }
+        if self.may_exist(self.later_steps.contains_key(step)) {
+            return Ok(ValueType::Any);
+        }
         let Some(output) = self.steps.get(step) else {
             if let Some(span) = self.later_steps.get(step) {
                 let message =

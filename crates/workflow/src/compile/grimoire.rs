@@ -90,6 +90,7 @@ fn compile_step(
     }
     Ok(PlanStep {
         name: step.name.clone(),
+        needs: step.needs.clone(),
         when: step.when.as_deref().map(Condition::parse).transpose()?,
         timeout: timeout.map(Into::into),
         retry,

@@ -285,7 +285,7 @@ impl DecisionDraft {
         if !worked || live.turn.is_some() {
             return;
         }
-        let Some((_, step, _)) = self.current() else { return };
+        let Some((_, step, _)) = self.step_of(&job.task) else { return };
         if WorkflowRun::ends_when_idle(step, live) {
             return self.finish(&job.task, "the end of its turn".to_owned(), output);
         }

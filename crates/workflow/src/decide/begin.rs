@@ -36,9 +36,9 @@ impl DecisionDraft {
     /// A step's turn has come: it is left out, waits for leave, or starts.
     pub(super) fn begin_step(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((index, step, _)) = run.current() else { return };
+        let Some((index, step, _)) = self.current() else { return };
         if let Some(condition) = &step.when {
-            let names = TaskVariables { run, local: Vec::new() };
+            let names = TaskVariables { run, step: index, local: Vec::new() };
             let scope = names.scope(condition.references().into_iter());
             match condition.evaluate(&scope) {
                 Ok(true) => {}
@@ -109,10 +109,10 @@ impl DecisionDraft {
 
     fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
-        let Some((index, step, _)) = run.current() else { return };
+        let Some((index, step, _)) = self.current() else { return };
         let items = match &step.action {
             StepAction::ParallelAgents { for_each, .. } => {
-                let names = TaskVariables { run, local: Vec::new() };
+                let names = TaskVariables { run, step: index, local: Vec::new() };
                 match names.value(step, "for_each", for_each) {
                     Ok(Value::Array(items)) => Some(items),
                     Ok(other) => {

@@ -44,7 +44,7 @@ impl DecisionDraft {
             return;
         }
         let Some(live) = task.live() else { return };
-        let Some((_, step, _)) = run.current() else { return };
+        let Some((_, step, _)) = self.step_of(&job.task) else { return };
         let job = task.job();
         let (outcome, status, value) = judged(run, step, task, live, outcome);
         self.withdraw(&job, "the job has ended");

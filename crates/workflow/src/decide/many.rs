@@ -14,7 +14,7 @@ impl DecisionDraft {
     /// Starts what there is room for; when all have ended, the step does.
     pub(super) fn settle_many(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
+        let Some((_, step, state)) = self.current() else { return };
         let (total, room, fan_out) = match &step.action {
             StepAction::ParallelAgents { max_concurrent, .. } => (
                 state.items.as_ref().map_or(0, |items| items.len()),

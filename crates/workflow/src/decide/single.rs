@@ -27,9 +27,9 @@ impl DecisionDraft {
 
     pub(super) fn settle_gate(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
+        let Some((index, step, state)) = self.current() else { return };
         let StepAction::Gate { script, message, skippable } = &step.action else { return };
-        let names = TaskVariables { run, local: Vec::new() };
+        let names = TaskVariables { run, step: index, local: Vec::new() };
         let message = match message {
             Some(message) => match names.text(step, "message", message) {
                 Ok(message) => Some(message),

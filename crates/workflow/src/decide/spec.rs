@@ -186,8 +186,8 @@ impl DecisionDraft {
             return;
         }
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
-        match started(run, step, state, role) {
+        let Some((index, step, state)) = self.current() else { return };
+        match started(run, (index, step, state), role) {
             Ok(mut started) => {
                 started.at = self.now;
                 self.record(SessionEvent::TaskStarted(Box::new(started)));
@@ -199,14 +199,13 @@ impl DecisionDraft {
 
 fn started(
     run: &WorkflowRun,
-    step: &PlanStep,
-    state: &StepRun,
+    (index, step, state): (u32, &PlanStep, &StepRun),
     role: TaskRole,
 ) -> Result<TaskStarted, String> {
     let before = state.task_of(role);
     let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
     let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
-    let names = TaskVariables { run, local: local(run, step, state, role) };
+    let names = TaskVariables { run, step: index, local: local(run, step, state, role) };
     let task = task_id(step, role)?;
     let mut given = job_draft(&names, step, state, role)?;
     let tree = run.tree_of(step, role);

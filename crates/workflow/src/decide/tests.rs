@@ -4,6 +4,7 @@ mod agents;
 mod always;
 mod many;
 mod messages;
+mod needs;
 mod people;
 mod refused;
 mod reviewers;

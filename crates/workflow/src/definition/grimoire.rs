@@ -15,7 +15,7 @@ use crate::plan::{
     InputType, Isolation, LandMode, LoopContext, OnConflict, OnFailure, OnLimit, OnLost,
 };
 
-/// A grimoire: a workflow of named steps that run one after another.
+/// A grimoire: a workflow of named steps that run one after another, or as they need each other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grimoire {
@@ -35,7 +35,7 @@ pub struct Grimoire {
     /// What holds for every step that does not say otherwise.
     #[serde(default)]
     pub defaults: StepDefaults,
-    /// The steps, in the order in which they run.
+    /// The steps, in the order in which they run unless they say what they need.
     #[schemars(length(min = 1))]
     pub steps: Vec<StepDefinition>,
 }
@@ -150,6 +150,9 @@ pub struct StepDefinition {
     /// What it does: `agent`, `agent-loop`, `parallel-agents`, `script` or `gate`.
     #[serde(rename = "type")]
     pub kind: StepType,
+    /// The steps that must be over before it starts, by name: `[plan, build]`; `[]` starts it at
+    /// once. Without it, the step written before it.
+    pub needs: Option<Vec<String>>,
     /// The step is skipped unless this holds when its turn comes: `size == 'large'`.
     pub when: Option<String>,
     /// How long each attempt may take, such as `30m`.

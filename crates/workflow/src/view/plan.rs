@@ -24,16 +24,19 @@ const MAX_NOTE_CHARS: usize = 160;
 
 /// What a plan will do, without a run.
 pub fn dry_run(plan: &WorkflowPlan) -> PlanView {
+    let mut needs = plan.needs().into_iter();
     let rows = plan.steps.iter().map(|step| PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: "pending".to_owned(),
+        needs: None,
         note: step_note(step),
         lanes: planned(step),
         counts: BTreeMap::new(),
         started_at: None,
         ended_at: None,
     });
+    let rows = rows.map(|row| with_needs(row, needs.next()));
     PlanView {
         name: plan.name.clone(),
         goal: plan.goal.clone(),
@@ -44,13 +47,55 @@ pub fn dry_run(plan: &WorkflowPlan) -> PlanView {
 
 /// The plan of a run with the status of everything.
 pub fn plan_view(run: &WorkflowRun) -> PlanView {
-    let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
+    let plan = &run.identity.plan;
+    let mut needs = plan.needs().into_iter();
+    let stuck = stuck_behind(run);
+    let rows = plan.steps.iter().zip(run.steps.iter()).enumerate().map(|(place, (step, state))| {
+        let row = plan_row(run, step, state);
+        match stuck.get(&place) {
+            Some(failed) => {
+                let note = format!("does not start: `{failed}`, which it needs, failed");
+                PlanRow { note, needs: needs.next(), ..row }
+            }
+            None if state.progress == StepProgress::Waiting => with_needs(row, needs.next()),
+            None => PlanRow { needs: needs.next(), ..row },
+        }
+    });
     PlanView {
-        name: run.identity.plan.name.clone(),
+        name: plan.name.clone(),
         goal: run.identity.goal.clone(),
         status: run.status(),
-        rows: steps.map(|(step, state)| plan_row(run, step, state)).collect(),
+        rows: rows.collect(),
     }
+}
+
+/// A row that did not begin, with what it needs.
+fn with_needs(row: PlanRow, needs: Option<Vec<String>>) -> PlanRow {
+    let told = needs.as_deref().map(|needs| match needs {
+        [] => "needs nothing".to_owned(),
+        needs => format!("needs {}", needs.join(", ")),
+    });
+    let parts = [Some(row.note).filter(|note| !note.is_empty()), told];
+    let note = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    PlanRow { note: short_first_line(&note), needs, ..row }
+}
+
+/// The steps that do not start because a step that they need failed, with the name of that step.
+fn stuck_behind(run: &WorkflowRun) -> BTreeMap<usize, &str> {
+    let mut stuck = BTreeMap::new();
+    let Some(graph) = run.identity.graph() else { return stuck };
+    for (index, step, _) in run.active().filter(|(_, _, state)| state.has_failed()) {
+        let mut open = vec![index as usize];
+        while let Some(place) = open.pop() {
+            for dependent in graph.dependents(place) {
+                if !stuck.contains_key(dependent) {
+                    stuck.insert(*dependent, step.name.as_str());
+                    open.push(*dependent);
+                }
+            }
+        }
+    }
+    stuck
 }
 
 fn plan_row(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> PlanRow {
@@ -77,6 +122,7 @@ fn plan_row(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: state.status().to_owned(),
+        needs: None,
         note: short_first_line(&note),
         lanes: lanes(run, step, state),
         counts,
