@@ -110,6 +110,9 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::TreeKept { .. }
         | SessionEvent::TreeRemoved { .. } => tree::apply(run, event),
     }
+    if run.identity.graph().is_some() && !run.trees.is_empty() {
+        run.landing_turn = run.tree_in_turn();
+    }
 }
 
 fn create(state: &mut State, created: &SessionCreated) {
@@ -133,6 +136,7 @@ fn create(state: &mut State, created: &SessionCreated) {
         steps,
         cursor: 0,
         active,
+        landing_turn: None,
         interventions: std::collections::BTreeMap::new(),
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),

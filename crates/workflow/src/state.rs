@@ -67,6 +67,11 @@ pub struct WorkflowRun {
     /// what they need. It follows from the others.
     #[serde(skip)]
     pub(crate) active: BTreeSet<u32>,
+    /// Where steps run side by side, the tree whose turn it is to be landed. It keeps its turn until
+    /// it is known what became of that, because one that is ordered twice may be landed as it was
+    /// before and as it is after a conflict was resolved. It follows from the others.
+    #[serde(skip)]
+    pub(crate) landing_turn: Option<TreeId>,
     /// What waits for a person, by number.
     #[serde(serialize_with = "values")]
     pub interventions: BTreeMap<u64, Arc<PendingIntervention>>,

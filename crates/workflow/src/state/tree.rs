@@ -407,13 +407,23 @@ impl WorkflowRun {
         trees.into_iter()
     }
 
+    /// The tree whose turn it is to be landed: the one that had it, as long as it can be, or else the
+    /// first in the order of the plan.
+    pub(crate) fn tree_in_turn(&self) -> Option<TreeId> {
+        let mut ready = self.active().filter_map(|(index, ..)| self.next_landing_of(index));
+        let first = ready.next()?;
+        let has_turn = |tree: &&TreeRun| Some(&tree.tree) == self.landing_turn.as_ref();
+        let kept = std::iter::once(first).chain(ready).find(has_turn);
+        Some(kept.unwrap_or(first).tree.clone())
+    }
+
     /// The next tree to be landed, if nothing stands before it. Steps that run side by side land one
-    /// after the other, in the order of the plan, on a tree in which nothing works.
+    /// after the other, on a tree in which nothing works.
     fn next_landing(&self) -> Option<&TreeRun> {
-        let next = self.active().find_map(|(index, ..)| self.next_landing_of(index))?;
         if self.identity.graph().is_none() {
-            return Some(next);
+            return self.active().find_map(|(index, ..)| self.next_landing_of(index));
         }
+        let next = self.tree(self.landing_turn.as_ref()?)?;
         let own = self.tree(&TreeId::Run);
         let is_committed = own.is_none_or(|own| !own.uncommitted || own.problem.is_some());
         let is_free = self.working_in(&TreeId::Run).next().is_none();

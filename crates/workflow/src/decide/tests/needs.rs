@@ -342,6 +342,25 @@ fn branches_land_one_after_the_other_in_the_order_of_the_plan() {
 }
 
 #[test]
+fn a_branch_that_is_being_landed_is_not_overtaken_by_one_before_it_in_the_plan() {
+    let mut told = in_trees([Isolation::Task, Isolation::Task]);
+    for task in ["left", "right"] {
+        told.tell(tree_ready(tree_of(task)));
+    }
+    told.succeed("right", 1, "r");
+    let (_, commands) = told.tell(tree_checkpoint("right", 1));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("right") }]);
+    told.succeed("left", 1, "l");
+    let (_, commands) = told.tell(tree_checkpoint("left", 1));
+    assert_eq!(orders(&commands), [], "another is on its way");
+    let (_, commands) = told.tell(tree_landed("right"));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("left") }]);
+    let (_, commands) = told.tell(tree_landed("left"));
+    let lands = |order: &TreeOrder| matches!(order, TreeOrder::Land { .. });
+    assert!(!orders(&commands).iter().any(lands), "each is ordered once: {commands:?}");
+}
+
+#[test]
 fn a_conflict_of_one_branch_does_not_keep_another_from_landing() {
     let mut told = in_trees([Isolation::Task, Isolation::Task]);
     for task in ["left", "right"] {
