@@ -219,7 +219,8 @@ fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
         Value::Null | Value::Bool(false) => {}
         // Where things stand in the definition, for messages.
         Value::Object(fields) => {
-            let shown = fields.iter().filter(|(key, _)| !(path.is_empty() && *key == "places"));
+            let is_step = path.is_empty() || path.starts_with("action.steps.");
+            let shown = fields.iter().filter(|(key, _)| !(is_step && *key == "places"));
             shown.for_each(|(key, value)| flatten(&below(key), value, lines));
         }
         Value::Array(items) => {

@@ -11,6 +11,7 @@ mod command;
 mod context;
 mod fan_out;
 mod grimoire;
+mod inner;
 mod inputs;
 mod needs;
 mod positions;

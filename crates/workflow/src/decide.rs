@@ -16,6 +16,7 @@ mod rounds;
 mod settle;
 mod single;
 mod spec;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod trees;

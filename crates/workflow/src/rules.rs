@@ -33,11 +33,13 @@ pub(crate) enum DecisionRule {
     NeedsFirst,
     /// A step that failed stops only what needs it.
     BranchesGoOn,
+    /// A loop has no more rounds than it may.
+    RoundsEnd,
 }
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
         Self::ApprovedFirst,
@@ -53,6 +55,7 @@ impl DecisionRule {
         Self::RemovedFirst,
         Self::NeedsFirst,
         Self::BranchesGoOn,
+        Self::RoundsEnd,
     ];
 }
 

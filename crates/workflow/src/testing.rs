@@ -23,8 +23,8 @@ use crate::input::{
     ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec, TreeReport,
 };
 use crate::plan::{
-    AgentSpec, LoopCheck, LoopContext, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy,
-    ShellScript, StageTask, StepAction, WorkflowPlan,
+    AgentSpec, LoopCheck, LoopContext, LoopEnd, OnLimit, PlanForm, PlanStep, PlanTrigger,
+    RetryPolicy, ShellScript, StageTask, StepAction, WorkflowPlan,
 };
 use crate::shell::ShellCommand;
 use crate::state::{State, WorkflowRun};
@@ -100,6 +100,19 @@ pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent:
     )
 }
 
+/// A command for each element.
+pub(crate) fn for_each_script(
+    name: &str,
+    for_each: &str,
+    command: &str,
+    max_concurrent: u32,
+) -> PlanStep {
+    let one = Box::new(script_step(name, command));
+    let for_each = template(for_each);
+    let item = "item".to_owned();
+    step(name, StepAction::ForEach { step: one, for_each, item, max_concurrent })
+}
+
 pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> PlanStep {
     let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
     let arbiter = agent("is it good?");
@@ -123,6 +136,28 @@ pub(crate) fn loop_until(name: &str, max_iterations: u32, on_limit: OnLimit) -> 
         *until = Some(loop_check());
     }
     step
+}
+
+/// A loop of several steps that ends when a condition holds.
+pub(crate) fn steps_loop(
+    name: &str,
+    until: &str,
+    max_iterations: u32,
+    steps: Vec<PlanStep>,
+) -> PlanStep {
+    let until = LoopEnd::Condition(Condition::parse(until).unwrap());
+    let on_max_iterations = OnLimit::Block;
+    step(name, StepAction::Loop { steps, until, max_iterations, on_max_iterations })
+}
+
+/// A loop that tests, and lets an agent mend what fails, until the tests pass.
+pub(crate) fn test_and_mend(max_iterations: u32) -> PlanStep {
+    let mut test = script_step("test", "cargo test").output("report");
+    test.on_failure = crate::plan::OnFailure::Continue;
+    let prompt =
+        "round ${iteration}: ${steps.test.exit_code} ${steps.test.stdout}, was ${previous.output}";
+    let mend = agent_step("mend", prompt).when("steps.test.exit_code != 0");
+    steps_loop("green", "steps.test.exit_code == 0", max_iterations, vec![test, mend])
 }
 
 pub(crate) fn loop_check() -> LoopCheck {

@@ -9,6 +9,7 @@ mod branches;
 mod keeper;
 mod proof;
 mod reviews;
+mod rounds;
 mod trees;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

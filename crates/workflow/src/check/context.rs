@@ -80,6 +80,9 @@ impl<'a> CheckContext<'a> {
                 ("not-one-of", _) if problem.message.starts_with("`trigger`") => {
                     Some("write `manual`, or `{event: workflow.completed}`".to_owned())
                 }
+                ("wrong-type", _) if is_about(problem, &["until"]) => Some(
+                    "write `until: {command: cargo test}`, or in a `loop` a condition".to_owned(),
+                ),
                 ("not-one-of" | "wrong-type", _)
                     if is_about(problem, &["ok_exit_codes", "okExitCodes"]) =>
                 {
@@ -138,7 +141,7 @@ const FOREIGN_TERMS: [(&str, &str); 18] = [
     ("map", "object"),
     ("shell", "script"),
     ("command", "script"),
-    ("loop", "agent-loop"),
+    ("repeat", "loop"),
     ("parallel", "parallel-agents"),
 ];
 

@@ -48,6 +48,10 @@ pub(super) struct StepVariables {
     steps: HashMap<String, ValueType>,
     /// Those of them that run one command.
     commands: HashSet<String>,
+    /// Steps that only the texts beside them in a loop know.
+    inner: HashMap<String, ValueType>,
+    /// The steps inside loops, each with its loop.
+    loops: HashMap<String, String>,
     /// Outputs of this and later steps, with the step and its place.
     later: HashMap<String, (String, SourceSpan)>,
     /// This and later steps.
@@ -140,6 +144,16 @@ impl StepVariables {
         self.local = local;
     }
 
+    /// Adds steps that only the texts of one loop know, until they are removed.
+    pub(super) fn set_inner(&mut self, inner: HashMap<String, ValueType>) {
+        self.inner = inner;
+    }
+
+    /// Announces a step inside a loop.
+    pub(super) fn announce_inner(&mut self, step: &str, of: &str) {
+        self.loops.entry(step.to_owned()).or_insert_with(|| of.to_owned());
+    }
+
     /// Whether a name is that of a variable here.
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.contains_key(name) || self.local.iter().any(|(local, _)| local == name)
@@ -202,7 +216,14 @@ impl StepVariables {
         if self.may_exist(self.later_steps.contains_key(step)) {
             return Ok(ValueType::Any);
         }
-        let Some(output) = self.steps.get(step) else {
+        let Some(output) = self.inner.get(step).or_else(|| self.steps.get(step)) else {
+            if let Some(of) = self.loops.get(step) {
+                let message = format!(
+                    "`${{{reference}}}` is not defined: `{step}` is inside the loop `{of}`"
+                );
+                return Err(VariableProblem::new("undefined-variable", message)
+                    .help(format!("what the loop came to is `${{steps.{of}.output}}`")));
+            }
             if let Some(span) = self.later_steps.get(step) {
                 let message =
                     format!("`${{{reference}}}` is not known yet: step `{step}` is not over here");
@@ -212,7 +233,7 @@ impl StepVariables {
             }
             let message = format!(
                 "`${{{reference}}}` is not defined: there is no step `{step}`{}",
-                did_you_mean(step, self.steps.keys())
+                did_you_mean(step, self.steps.keys().chain(self.inner.keys()))
             );
             return Err(VariableProblem::new("undefined-variable", message));
         };
@@ -266,9 +287,9 @@ impl StepVariables {
         let message = format!("`${{{reference}}}` is not defined");
         let wrong = VariableProblem::new("undefined-variable", message);
         match name.as_str() {
-            "item" | "index" => wrong.help("it exists in the texts of a `parallel-agents` step only; with `as`, the item has another name"),
+            "item" | "index" => wrong.help("it exists in the texts of a step with `for_each` only; with `as`, the item has another name"),
             "iteration" | "previous" | "verdict" => {
-                wrong.help("it exists in the texts of an `agent-loop` step only")
+                wrong.help("it exists in the texts of loops only")
             }
             _ if self.fields("input").any(|field| field == name) => {
                 wrong.help(format!("inputs are written `${{input.{name}}}`"))

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::DecisionDraft;
 use crate::command::Command;
 use crate::input::SessionSpec;
-use crate::plan::{OnFailure, StepAction};
+use crate::plan::OnFailure;
 use crate::rules::DecisionRule;
 use crate::scope::kind;
 use crate::state::TaskVariables;
@@ -110,8 +110,8 @@ impl DecisionDraft {
     fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
         let Some((index, step, _)) = self.current() else { return };
-        let items = match &step.action {
-            StepAction::ParallelAgents { for_each, .. } => {
+        let items = match step.action.fan_out() {
+            Some((for_each, ..)) => {
                 let names = TaskVariables { run, step: index, local: Vec::new() };
                 match names.value(step, "for_each", for_each) {
                     Ok(Value::Array(items)) => Some(items),
@@ -126,7 +126,7 @@ impl DecisionDraft {
                     Err(error) => return self.step_failed(error, false),
                 }
             }
-            _ => None,
+            None => None,
         };
         let (kind, step, at) = (step.action.kind().to_owned(), step.name.clone(), self.now);
         self.record(SessionEvent::StepStarted { step, index, kind, items, approved_by, at });

@@ -70,7 +70,10 @@ impl DecisionDraft {
                 StepAction::Agent { .. } | StepAction::Script { .. } => self.settle_single(),
                 StepAction::Gate { .. } => self.settle_gate(),
                 StepAction::AgentLoop { .. } => self.settle_loop(),
-                StepAction::ParallelAgents { .. } | StepAction::Stage { .. } => self.settle_many(),
+                StepAction::Loop { .. } => self.settle_steps(),
+                StepAction::ParallelAgents { .. }
+                | StepAction::ForEach { .. }
+                | StepAction::Stage { .. } => self.settle_many(),
             },
             StepProgress::Decided { kind, decision } => {
                 let (kind, decision) = (*kind, decision.as_ref().clone());

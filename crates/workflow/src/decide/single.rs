@@ -58,6 +58,7 @@ impl DecisionDraft {
         let Some((_, step, state)) = self.current() else { return };
         let Some(task) = state.task(place) else { return };
         let role = task.role;
+        let (step, _) = step.of_task(role);
         match &task.phase {
             TaskPhase::Ready { at_once: false } if !step.retry.delay.is_zero() => {
                 let (timer, due) = (task.next_attempt(), self.now.after(step.retry.delay));

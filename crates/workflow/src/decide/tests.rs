@@ -11,4 +11,5 @@ mod reviewers;
 mod reviews;
 mod rounds;
 mod single;
+mod steps;
 mod trees;

@@ -8,7 +8,7 @@ use super::DecisionDraft;
 use super::spec::local;
 use crate::command::Command;
 use crate::input::TreeReport;
-use crate::plan::{LandMode, OnConflict, PlanStep};
+use crate::plan::{LandMode, OnConflict, PlanStep, StepAction};
 use crate::rules::DecisionRule;
 use crate::state::{
     LandingPhase, RunPhase, State, StepRun, TaskPhase, TaskVariables, TreePhase, TreeRun,
@@ -349,8 +349,15 @@ impl WorkflowRun {
         let (_, step, state) = self.step_at(step)?;
         let tree = TreeId::Task(task.clone());
         let mut tasks = state.tasks.iter().rev();
+        // Of a loop of several steps, a command cannot resolve anything.
+        let is_command = |role: TaskRole| {
+            let inner = step.of_task(role).0;
+            !step.inner().is_empty() && !matches!(inner.action, StepAction::Agent { .. })
+        };
         let found = tasks.find(|task| {
-            self.tree_of(step, task.role).as_ref() == Some(&tree) && !task.role.is_judge()
+            self.tree_of(step, task.role).as_ref() == Some(&tree)
+                && !task.role.is_judge()
+                && !is_command(task.role)
         });
         found.map(|task| task.role)
     }

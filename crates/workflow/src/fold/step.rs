@@ -6,7 +6,7 @@ use coven_model::event::{LoopVerdict, SessionEvent, StepOutput, TaskRole};
 use coven_model::{Timestamp, TokenUsage, TreeId};
 use serde_json::{Map, Value, json};
 
-use crate::plan::{PlanStep, StepAction};
+use crate::plan::{OnFailure, PlanStep, StepAction};
 use crate::rules::ActiveRules;
 use crate::state::{
     LandingPhase, RoundVerdict, StepLanding, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun,
@@ -15,10 +15,8 @@ use crate::state::{
 pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEvent) {
     match event {
         SessionEvent::StepStarted { index, items, approved_by, at, .. } => {
-            let rounds = match run.step_at(*index).map(|(_, step, _)| &step.action) {
-                Some(StepAction::AgentLoop { max_iterations, .. }) => *max_iterations,
-                _ => 0,
-            };
+            let rounds = run.step_at(*index).and_then(|(_, step, _)| step.action.rounds());
+            let rounds = rounds.map_or(0, |(most, _)| most);
             if let Some(step) = run.active_mut(*index) {
                 step.approved_by.clone_from(approved_by);
                 step.progress = StepProgress::Running;
@@ -129,6 +127,15 @@ fn results(run: &WorkflowRun, plan: &PlanStep, step: &StepRun) -> Value {
             result.insert("ok".to_owned(), json!(false));
             result.insert("error".to_owned(), json!(error));
         }
+        if matches!(plan.action, StepAction::ForEach { .. }) {
+            let exit_code = match task.map(|task| &task.phase) {
+                Some(TaskPhase::Done { exit_code, .. } | TaskPhase::Failed { exit_code, .. }) => {
+                    *exit_code
+                }
+                _ => None,
+            };
+            result.insert("exit_code".to_owned(), json!(exit_code));
+        }
         let tree = run.tree_of(plan, TaskRole::Item(index as u32));
         let tree = tree.filter(|tree| *tree != TreeId::Run);
         if let Some(tree) = tree.and_then(|tree| run.tree(&tree)) {
@@ -148,14 +155,16 @@ fn results(run: &WorkflowRun, plan: &PlanStep, step: &StepRun) -> Value {
 pub(super) fn retry_step(run: &mut WorkflowRun, index: u32) {
     let Some((_, plan, _)) = run.step_at(index) else { return };
     let attempts = plan.retry.attempts;
-    let more_rounds = match &plan.action {
-        StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
-        _ => 0,
-    };
+    let more_rounds = plan.action.rounds().map_or(0, |(most, _)| most);
+    let inner: Option<Vec<OnFailure>> = matches!(plan.action, StepAction::Loop { .. })
+        .then(|| plan.inner().iter().map(|step| step.on_failure).collect());
     let Some(step) = run.active_mut(index) else { return };
     step.ended_at = None;
     let nothing_began = step.tasks.is_empty() && step.items.is_none();
     step.progress = if nothing_began { StepProgress::Waiting } else { StepProgress::Running };
+    if let Some(inner) = inner {
+        return retry_steps(step, attempts, more_rounds, &inner);
+    }
     step.allow_retries(attempts);
     let last = step.tasks.last().map(|task| (task.role, &task.phase));
     if let Some((TaskRole::Arbiter(round) | TaskRole::Check(round), TaskPhase::Done { .. })) = last
@@ -167,6 +176,28 @@ pub(super) fn retry_step(run: &mut WorkflowRun, index: u32) {
             }
             _ => {}
         }
+    }
+}
+
+/// A loop of several steps is tried again: what failed in it, but not what its round went on without.
+fn retry_steps(step: &mut StepRun, attempts: u32, more_rounds: u32, inner: &[OnFailure]) {
+    let failed = step.tasks.last().filter(|task| {
+        let is_left = match task.role {
+            TaskRole::Inner { place, .. } => {
+                inner.get(place as usize) == Some(&OnFailure::Continue)
+            }
+            _ => false,
+        };
+        let has_ended = matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled);
+        has_ended && (!is_left || task.phase == TaskPhase::Cancelled)
+    });
+    if failed.is_some() {
+        step.allow_retry(step.tasks.len().saturating_sub(1), attempts);
+    } else if let Some(judged) = step.judged.last()
+        && judged.verdict == LoopVerdict::Actionable
+        && judged.round >= step.rounds
+    {
+        step.rounds = step.rounds.saturating_add(more_rounds.max(1));
     }
 }
 

@@ -2,6 +2,7 @@
 //! places are among what it saw, and that each rule and mechanism is needed.
 
 use coven_model::WorkflowStatus;
+use coven_model::event::TaskRole;
 use stateright::{Checker, Model, Property};
 
 use super::scenes::{self, ModelScenario};
@@ -15,7 +16,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 20] = [
+const INVARIANTS: [(&str, Holds); 21] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -59,10 +60,18 @@ const INVARIANTS: [(&str, Holds); 20] = [
     }),
     ("a step begins when all that it needs is over", |_, world| !world.hasty),
     ("a run fails when nothing can go on that does not need what failed", |_, world| !world.halted),
+    ("a loop has no more rounds than it may", |_, world| {
+        world.run().steps.iter().all(|step| {
+            step.tasks.iter().all(|task| match task.role {
+                TaskRole::Inner { round, .. } | TaskRole::Round(round) => round <= step.rounds,
+                _ => true,
+            })
+        })
+    }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const REACHABLE_STATES: [(&str, Holds); 10] = [
+const REACHABLE_STATES: [(&str, Holds); 11] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
@@ -83,6 +92,10 @@ const REACHABLE_STATES: [(&str, Holds); 10] = [
     ("an agent is left alive on purpose", |_, world| {
         let runs = |process: &ModelProcess| matches!(process, ModelProcess::Runs { .. });
         world.run().status() == WorkflowStatus::Completed && world.processes.values().any(runs)
+    }),
+    ("a loop of several steps has a round more than it had", |_, world| {
+        let is_second = |role| matches!(role, TaskRole::Inner { round: 2, .. });
+        world.run().steps.iter().any(|step| step.tasks.iter().any(|task| is_second(task.role)))
     }),
     ("two steps run at the same time", |_, world| {
         world.run().active().filter(|(_, _, step)| step.live > 0).count() == 2
@@ -110,6 +123,7 @@ fn promise(broken: DisabledParts) -> &'static str {
         (Some(DecisionRule::KeptFirst), _) => INVARIANTS[15].0,
         (Some(DecisionRule::NeedsFirst), _) => INVARIANTS[18].0,
         (Some(DecisionRule::BranchesGoOn), _) => INVARIANTS[19].0,
+        (Some(DecisionRule::RoundsEnd), _) => INVARIANTS[20].0,
         (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
         (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
         | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
@@ -164,6 +178,7 @@ fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
         (Some(DecisionRule::NeedsFirst | DecisionRule::BranchesGoOn), _) => {
             vec![scenes::branches()]
         }
+        (Some(DecisionRule::RoundsEnd), _) => vec![scenes::rounds_of_steps()],
         (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
             vec![scenes::approved_start()]
         }

@@ -88,6 +88,12 @@ pub(super) fn fan_out() -> ModelScenario {
     ModelScenario::new("fan-out", steps)
 }
 
+/// A command for each of two items, one at a time.
+pub(super) fn commands_for_items() -> ModelScenario {
+    let steps = vec![for_each_script("build", "${input.items}", "x ${item}", 1)];
+    ModelScenario { cancel: false, ..ModelScenario::new("commands", steps) }
+}
+
 /// Two items at a time.
 pub(super) fn parallel_items() -> ModelScenario {
     ModelScenario::new("wide", vec![parallel("build", "${input.items}", "${item}", 2)])
@@ -113,6 +119,16 @@ pub(super) fn worker_until_green() -> ModelScenario {
         ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
         cancel: false,
         ..ModelScenario::new("until", vec![looping])
+    }
+}
+
+/// A loop that tests and mends, once.
+pub(super) fn rounds_of_steps() -> ModelScenario {
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
+        cancel: false,
+        interventions: 2,
+        ..ModelScenario::new("rounds of steps", vec![test_and_mend(1)])
     }
 }
 
@@ -278,6 +294,7 @@ pub(super) fn larger() -> Vec<ModelScenario> {
             scene.name,
             "loop"
                 | "until"
+                | "rounds of steps"
                 | "wide"
                 | "talk"
                 | "kept"
@@ -306,8 +323,10 @@ pub(super) fn all() -> Vec<ModelScenario> {
         failing_and_retried(),
         fan_out(),
         parallel_items(),
+        commands_for_items(),
         worker_and_arbiter(),
         worker_until_green(),
+        rounds_of_steps(),
         gates(),
         approved_start(),
         approved_twice(),

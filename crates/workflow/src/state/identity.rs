@@ -141,7 +141,9 @@ impl RunIdentity {
                 StepAction::Agent { .. } | StepAction::Script { .. } | StepAction::Gate { .. },
                 None,
             ) => TaskRole::Main,
-            (StepAction::ParallelAgents { .. }, Some(index)) => TaskRole::Item(index.parse().ok()?),
+            (StepAction::ParallelAgents { .. } | StepAction::ForEach { .. }, Some(index)) => {
+                TaskRole::Item(index.parse().ok()?)
+            }
             (StepAction::AgentLoop { .. }, Some(rest)) => {
                 let (round, part) = match rest.split_once('.') {
                     Some((round, part)) => (round, Some(part)),
@@ -152,6 +154,17 @@ impl RunIdentity {
                     None if round > 0 => TaskRole::Round(round),
                     Some("arbiter") if round > 0 => TaskRole::Arbiter(round),
                     Some("check") => TaskRole::Check(round),
+                    _ => return None,
+                }
+            }
+            (StepAction::Loop { steps, .. }, Some(rest)) => {
+                let (round, part) = rest.split_once('.')?;
+                let round: u32 = round.strip_prefix('r')?.parse().ok()?;
+                match steps.iter().position(|step| step.name == part) {
+                    Some(place) if round > 0 => {
+                        TaskRole::Inner { round, place: u32::try_from(place).ok()? }
+                    }
+                    None if part == "check" => TaskRole::Check(round),
                     _ => return None,
                 }
             }

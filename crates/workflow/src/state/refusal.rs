@@ -224,7 +224,11 @@ impl WorkflowRun {
                 let is_alone = state.landing.is_some() || task.role == TaskRole::Main;
                 is_alone && !task.role.is_judge()
             }
-            StepAction::Script { .. } | StepAction::Gate { .. } => false,
+            // Another round would follow, or another step of the round.
+            StepAction::Loop { .. }
+            | StepAction::ForEach { .. }
+            | StepAction::Script { .. }
+            | StepAction::Gate { .. } => false,
         };
         if has_agent { Ok(()) } else { Err(RefusalReason::NoAgent(id.clone())) }
     }

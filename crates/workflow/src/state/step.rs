@@ -145,7 +145,10 @@ impl StepRun {
         match role {
             TaskRole::Main => 0,
             TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
-            TaskRole::Round(_) | TaskRole::Arbiter(_) | TaskRole::Check(_) => {
+            TaskRole::Round(_)
+            | TaskRole::Arbiter(_)
+            | TaskRole::Check(_)
+            | TaskRole::Inner { .. } => {
                 // The one that is looked for is nearly always among the last.
                 let has_role =
                     |place: &usize| self.tasks.get(*place).is_some_and(|task| task.role == role);

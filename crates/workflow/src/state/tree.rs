@@ -113,10 +113,11 @@ struct Confinement {
 impl Confinement {
     /// That of a task; nothing if it may only read.
     fn of(step: &PlanStep, role: TaskRole) -> Option<Self> {
+        let (step, role) = step.of_task(role);
         let (sandbox, confine, permissions) = match (&step.action, role) {
             (_, TaskRole::Arbiter(_)) => return None,
-            (StepAction::AgentLoop { until: Some(until), .. }, TaskRole::Check(_)) => {
-                let script = &until.script;
+            (action, TaskRole::Check(_)) => {
+                let script = &action.check()?.script;
                 (script.sandbox, script.confine, Some(PermissionLevel::All))
             }
             (StepAction::Stage { tasks }, TaskRole::Stage(place)) => {

@@ -34,10 +34,10 @@ impl TaskVariables<'_> {
         let mut scope = VariableScope::default();
         let mut steps: BTreeMap<Option<&str>, BTreeSet<Option<&str>>> = BTreeMap::new();
         for reference in references {
-            if let Some((_, value)) = self.local.iter().find(|(name, _)| *name == reference.name) {
-                scope = scope.with_shared(&reference.name, Arc::clone(value));
-            } else if reference.name == "steps" {
+            if reference.name == "steps" {
                 steps.entry(reference.key(0)).or_default().insert(reference.key(1));
+            } else if let Some(value) = self.local(&reference.name) {
+                scope = scope.with_shared(&reference.name, Arc::clone(value));
             } else if scope.get(&reference.name).is_none()
                 && let Some(value) = self.run.variable(&reference.name)
             {
@@ -45,12 +45,29 @@ impl TaskVariables<'_> {
             }
         }
         if steps.contains_key(&None) {
-            scope = scope.with("steps", self.run.all_steps(self.step));
+            let all = self.with_inner(self.run.all_steps(self.step), |_| true);
+            scope = scope.with("steps", all);
         } else if !steps.is_empty() {
+            let names: BTreeSet<&str> = steps.keys().copied().flatten().collect();
             let steps = steps.into_iter().filter_map(|(name, fields)| Some((name?, fields)));
-            scope = scope.with("steps", self.run.some_steps(steps));
+            let some = self.with_inner(self.run.some_steps(steps), |name| names.contains(name));
+            scope = scope.with("steps", some);
         }
         scope
+    }
+
+    fn local(&self, name: &str) -> Option<&Arc<Value>> {
+        self.local.iter().find(|(local, _)| local == name).map(|(_, value)| value)
+    }
+
+    /// Steps with those that stand beside this one in a loop, as far as they are wanted.
+    fn with_inner(&self, mut steps: Value, is_wanted: impl Fn(&str) -> bool) -> Value {
+        let inner = self.local("steps").and_then(|inner| inner.as_object());
+        if let (Some(inner), Value::Object(steps)) = (inner, &mut steps) {
+            let wanted = inner.iter().filter(|(name, _)| is_wanted(name));
+            steps.extend(wanted.map(|(name, about)| (name.clone(), about.clone())));
+        }
+        steps
     }
 
     /// The same with every name there is, so that an error can suggest one. Values are left out.

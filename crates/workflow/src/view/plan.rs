@@ -9,7 +9,7 @@ use coven_model::{
 
 use crate::compile::adapter_names;
 use crate::plan::{
-    AgentSpec, LoopCheck, LoopContext, PlanStep, StepAction, WorkflowPlan, stage_task,
+    AgentSpec, LoopCheck, LoopContext, LoopEnd, PlanStep, StepAction, WorkflowPlan, stage_task,
 };
 use crate::scope::VariableScope;
 use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
@@ -210,6 +210,7 @@ impl WorkflowRun {
 }
 
 fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
+    let (step, role) = step.of_task(role);
     match (&step.action, role) {
         (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => arbiter.as_ref(),
         (StepAction::AgentLoop { .. }, TaskRole::Check(_)) => None,
@@ -257,6 +258,29 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
             let after = until.iter().map(|until| check(1, until));
             first.chain([work]).chain(after).chain(arbiter).collect()
         }
+        StepAction::Loop { steps, .. } => {
+            let check = |round: u32| {
+                let check = step.action.check();
+                check.map(|check| {
+                    let command = check.script.command.source();
+                    let task = format!("{name}.r{round}.check");
+                    lane(task, None, SHELL, AgentMode::Headless, command)
+                })
+            };
+            let first = check(0).filter(|_| step.action.check().is_some_and(|check| check.first));
+            let work = steps.iter().flat_map(planned).map(|lane| {
+                let task = format!("{name}.r1.{}", lane.task);
+                PlanLane { name: task.clone(), task, ..lane }
+            });
+            first.into_iter().chain(work).chain(check(1)).collect()
+        }
+        StepAction::ForEach { step, .. } => {
+            let task = format!("{name}.*");
+            planned(step)
+                .into_iter()
+                .map(|lane| PlanLane { name: task.clone(), task: task.clone(), ..lane })
+                .collect()
+        }
         StepAction::ParallelAgents { agent: spec, .. } => {
             // Elements may name the adapter, and may stand in the definition.
             let (known, _) = adapter_names(&step.action, spec, &VariableScope::default());
@@ -286,7 +310,15 @@ fn step_note(step: &PlanStep) -> String {
             let until = command.map(|command| format!(", until `{}`", short_first_line(command)));
             format!("at most {max_iterations} rounds{conversation}{}", until.unwrap_or_default())
         }
-        StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
+        StepAction::Loop { max_iterations, until, .. } => {
+            let until = match until {
+                LoopEnd::Command(check) => check.script.command.source(),
+                LoopEnd::Condition(condition) => condition.source(),
+            };
+            format!("at most {max_iterations} rounds, until `{}`", short_first_line(until))
+        }
+        StepAction::ParallelAgents { for_each, max_concurrent, .. }
+        | StepAction::ForEach { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }
         StepAction::Gate { script: None, message, .. } => {

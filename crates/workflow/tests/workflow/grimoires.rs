@@ -333,5 +333,5 @@ fn a_graph_of_thousands_of_steps_is_checked_at_once() {
     }
     let begun = std::time::Instant::now();
     assert_eq!(plan("graph.yaml", &text).steps.len(), 5000);
-    assert!(begun.elapsed() < std::time::Duration::from_mins(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
 }

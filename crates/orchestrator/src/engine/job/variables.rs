@@ -36,7 +36,8 @@ impl VariableSource {
             shown
         };
         let run = self.state.run();
-        let variables = run.map_or_else(Map::new, |run| run.variables(Some(&self.task), command, &mut aside));
+        let variables =
+            run.map_or_else(Map::new, |run| run.variables(Some(&self.task), command, &mut aside));
         failed.map_or_else(|| Ok(Value::Object(variables).to_string().into_bytes()), Err)
     }
 }
