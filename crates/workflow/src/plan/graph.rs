@@ -36,13 +36,11 @@ impl WorkflowPlan {
     }
 
     fn edges_of(&self, place: usize) -> Option<Vec<&str>> {
-        match &self.steps.get(place)?.needs {
-            Some(needs) => Some(needs.iter().map(String::as_str).collect()),
-            None => {
-                let before = place.checked_sub(1).and_then(|before| self.steps.get(before));
-                Some(before.into_iter().map(|step| step.name.as_str()).collect())
-            }
+        if let Some(needs) = &self.steps.get(place)?.needs {
+            return Some(needs.iter().map(String::as_str).collect());
         }
+        let before = place.checked_sub(1).and_then(|before| self.steps.get(before));
+        Some(before.into_iter().map(|step| step.name.as_str()).collect())
     }
 }
 

@@ -96,12 +96,11 @@ impl WorkflowRun {
             "input" => Some(Arc::clone(&self.identity.input)),
             "workflow" => Some(Arc::new(self.about())),
             _ => {
-                let writer = match self.identity.graph() {
-                    None => self.identity.writer(name, self.cursor as usize)?,
-                    Some(_) => {
-                        let mut writers = self.identity.writers(name).iter().rev().copied();
-                        writers.find(|writer| self.is_known(*writer))?
-                    }
+                let writer = if self.identity.graph().is_none() {
+                    self.identity.writer(name, self.cursor as usize)?
+                } else {
+                    let mut writers = self.identity.writers(name).iter().rev().copied();
+                    writers.find(|writer| self.is_known(*writer))?
                 };
                 self.steps.get(writer).map(StepRun::output)
             }

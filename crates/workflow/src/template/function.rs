@@ -154,10 +154,9 @@ fn walk(text: &str, mut each: impl FnMut(usize, u8) -> bool) {
             _ if escaped => escaped = false,
             (Some(b'"'), b'\\') => escaped = true,
             (Some(open), _) if open == byte => quote = None,
-            (Some(_), _) => {}
             (None, b'"' | b'\'') => quote = Some(byte),
             (None, _) if each(at, byte) => return,
-            (None, _) => {}
+            _ => {}
         }
     }
 }

@@ -224,8 +224,9 @@ fn what_is_alive_of_a_step_that_failed_is_stopped_while_others_go_on() {
     let items = json!({"items": [{"title": "a"}, {}]});
     let mut told = TestRun::begin(plan(steps), items);
     assert_eq!(step_status(&told), ["failed", "running"]);
-    let stops = told.state.outstanding().into_iter().filter(|one| matches!(one, Command::Stop(_)));
-    assert_eq!(stops.collect::<Vec<_>>(), [Command::Stop(job("wide.0", 1))]);
+    let is_stop = |command: &Command| matches!(command, Command::Stop(_));
+    let stopped_jobs: Vec<Command> = told.state.outstanding().into_iter().filter(is_stop).collect();
+    assert_eq!(stopped_jobs, [Command::Stop(job("wide.0", 1))]);
     told.tell(ended("wide.0", 1, stopped()));
     assert_eq!(told.alive(), ["work/1"]);
     told.succeed("work", 1, "");
