@@ -185,6 +185,8 @@ export interface PlanRow {
   step: string;
   type: string;
   status: string;
+  /** What must be over before it starts; missing where the steps run one after another. */
+  needs?: string[] | null;
   note?: string;
   lanes: PlanLane[];
   counts?: Partial<Record<TaskStatus, number>>;
@@ -222,6 +224,7 @@ export interface SessionView {
   workflowDefinition: unknown;
   currentStageIndex: number;
   currentStep?: string | null;
+  currentSteps?: string[];
   taskStatus: Record<string, TaskStatus>;
   history: HistoryEntry[];
   variables: Record<string, unknown>;

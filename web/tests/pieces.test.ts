@@ -5,7 +5,7 @@ import { codeIn, href, parse, type Place } from "../src/route";
 import { between, parseCast, sizeOf, withoutPauses } from "../src/terminal/cast";
 import { age, duration } from "../src/time";
 import { pieces } from "../src/views/editor";
-import { layOut } from "../src/views/graph";
+import { layOut, tracksOf } from "../src/views/graph";
 import { dollars, shortPath, usage } from "../src/labels";
 
 test("every place survives being written as an address and read again", () => {
@@ -105,4 +105,32 @@ test("rows of a plan do not overlap, and many tasks become cells", () => {
   for (let at = 1; at < rows.length; at += 1) assert.ok(rows[at]!.y >= rows[at - 1]!.y + rows[at - 1]!.height);
   assert.ok(rows[1]!.cells && !rows[0]!.cells);
   assert.ok(height > rows[2]!.y + rows[2]!.height);
+});
+
+const needing = (needs: Record<string, string[]>) => ({
+  name: "p", status: "running" as const,
+  rows: Object.entries(needs).map(([step, needed]) => ({ step, type: "script", status: "pending", needs: needed, lanes: [] })),
+});
+
+test("steps that need each other have a track of their own, and every edge goes down a free one", () => {
+  const plan = needing({ left: [], right: [], early: ["right"], both: ["left", "early"], alone: [] });
+  const { rows, edges, tracks } = tracksOf(plan.rows);
+  assert.deepEqual(rows.map((one) => one.step), ["left", "right", "early", "both", "alone"]);
+  assert.deepEqual(edges.map(({ from, to }) => `${rows[from]!.step}>${rows[to]!.step}`).sort(), ["early>both", "left>both", "right>early"]);
+  for (const edge of edges) {
+    assert.ok(edge.from < edge.to);
+    for (let at = edge.from + 1; at < edge.to; at += 1) assert.notEqual(tracks[at], tracks[edge.from], "no node stands on an edge");
+  }
+  assert.equal(Math.max(...tracks), 1, "two things at most are under way at a time");
+});
+
+test("a step that needs one written after it is drawn below it, and a circle does not hang", () => {
+  assert.deepEqual(tracksOf(needing({ last: ["first"], first: [] }).rows).rows.map((one) => one.step), ["first", "last"]);
+  assert.equal(tracksOf(needing({ a: ["b"], b: ["a"] }).rows).rows.length, 2);
+});
+
+test("a plan whose steps run one after another has one track, and all steps stand on it", () => {
+  const rows = ["a", "b"].map((step) => ({ step, type: "script", status: "pending", lanes: [] }));
+  const { tracks, edges } = tracksOf(rows);
+  assert.deepEqual([tracks, edges], [[0, 0], [{ from: 0, to: 1 }]]);
 });

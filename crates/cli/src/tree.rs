@@ -271,7 +271,10 @@ fn step_words(
             let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             if total > 0 { format!("{done} of {total} done{failed}") } else { step.kind.clone() }
         }
-        (TreeStage::Pending, _) => step.kind.clone(),
+        (TreeStage::Pending, _) => match step.needs.as_deref() {
+            None | Some([]) => step.kind.clone(),
+            Some(needs) => format!("{}, needs {}", step.kind, output::one_line(&needs.join(", "))),
+        },
         _ if note.is_empty() => step.kind.clone(),
         _ => note,
     }

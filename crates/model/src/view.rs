@@ -43,9 +43,13 @@ pub struct SessionView {
     pub workflow_definition: Value,
     /// The step or stage whose turn it is, from 0; as many as there are when all are over.
     pub current_stage_index: u32,
-    /// The name of the step whose turn it is.
+    /// The name of the step whose turn it is; where there are several, of the first that goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_step: Option<String>,
+    /// The names of all steps whose turn it is, where steps say what they need: they run, wait for a
+    /// person, or failed while others go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub current_steps: Vec<String>,
     /// Where each task stands.
     pub task_status: BTreeMap<TaskId, TaskStatus>,
     /// What was said to agents and what they answered, the oldest first; only the newest part.
@@ -177,6 +181,9 @@ pub struct PlanRow {
     pub kind: String,
     /// `pending`, `running`, `blocked`, `completed`, `failed` or `skipped`.
     pub status: String,
+    /// The steps that must be over before it starts. Missing where the steps run one after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<String>>,
     /// What it does, or why it stands as it does, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,

@@ -1,5 +1,6 @@
 //! Foreign sessions: what importing one would do, and doing it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -146,13 +147,12 @@ fn consequences(snapshot: &SessionSnapshot, vouched: bool) -> Vec<String> {
         would.push(format!("it waits for you: {}", printable(&asked.reason)));
     }
     would.extend(given(snapshot));
-    let current = run.current().map(|(index, _, _)| index as usize);
-    for (index, step) in run.identity.plan.steps.iter().enumerate().skip(run.cursor as usize) {
+    let current: BTreeSet<usize> = run.active().map(|(index, ..)| index as usize).collect();
+    let steps = run.identity.plan.steps.iter().zip(run.steps.iter()).enumerate();
+    for (index, (step, _)) in steps.filter(|(_, (_, state))| !state.is_over()) {
         let name = printable(&step.name);
-        would.push(match current {
-            Some(current) if current == index => format!("step `{name}` would go on:"),
-            _ => format!("step `{name}` would follow:"),
-        });
+        let verb = if current.contains(&index) { "go on" } else { "follow" };
+        would.push(format!("step `{name}` would {verb}:"));
         would.extend(values(step));
     }
     would
@@ -219,7 +219,8 @@ fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
         Value::Null | Value::Bool(false) => {}
         // Where things stand in the definition, for messages.
         Value::Object(fields) => {
-            let shown = fields.iter().filter(|(key, _)| !(path.is_empty() && *key == "places"));
+            let is_step = path.is_empty() || path.starts_with("action.steps.");
+            let shown = fields.iter().filter(|(key, _)| !(is_step && *key == "places"));
             shown.for_each(|(key, value)| flatten(&below(key), value, lines));
         }
         Value::Array(items) => {

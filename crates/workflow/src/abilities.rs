@@ -73,7 +73,8 @@ pub fn inabilities(
 ) -> Vec<Inability> {
     let scope = VariableScope::default().with("input", Value::Object(inputs.clone()));
     let mut found: Vec<Inability> = Vec::new();
-    for step in &plan.steps {
+    let inside = |step| std::iter::once(step).chain(PlanStep::inner(step));
+    for step in plan.steps.iter().flat_map(inside) {
         for (agent, prefix) in agents(step) {
             let (names, by_input) = adapter_names(&step.action, agent, &scope);
             for adapter in &names {
@@ -117,7 +118,10 @@ fn agents(step: &PlanStep) -> Vec<(&AgentSpec, String)> {
         StepAction::Stage { tasks } => {
             tasks.iter().map(|task| (&task.agent, format!("tasks.{}.", task.id))).collect()
         }
-        StepAction::Script { .. } | StepAction::Gate { .. } => Vec::new(),
+        StepAction::Loop { .. }
+        | StepAction::ForEach { .. }
+        | StepAction::Script { .. }
+        | StepAction::Gate { .. } => Vec::new(),
     }
 }
 

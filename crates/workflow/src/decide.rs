@@ -16,6 +16,7 @@ mod rounds;
 mod settle;
 mod single;
 mod spec;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod trees;
@@ -54,11 +55,14 @@ struct DecisionDraft {
     now: Timestamp,
     events: Vec<SessionEvent>,
     commands: Vec<Command>,
+    /// The step that is being settled.
+    step: Option<u32>,
 }
 
 impl DecisionDraft {
     fn new(state: &State, now: Timestamp) -> Self {
-        Self { state: state.clone(), now, events: Vec::new(), commands: Vec::new() }
+        let (events, commands) = (Vec::new(), Vec::new());
+        Self { state: state.clone(), now, events, commands, step: None }
     }
 
     /// Writes down a fact, and what is to be done because of it.
@@ -95,9 +99,22 @@ impl DecisionDraft {
         self.state.rules.hold(rule)
     }
 
-    /// The step whose turn it is.
+    /// The step that is being settled, or else the one whose turn it is.
     fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
-        self.run()?.current()
+        let run = self.run()?;
+        match self.step {
+            Some(index) => run.step_at(index),
+            None => run.current(),
+        }
+    }
+
+    /// The step of a task, if it is its turn, or else the current one.
+    fn step_of(&self, task: &TaskId) -> Option<(u32, &PlanStep, &StepRun)> {
+        let run = self.run()?;
+        match run.active_of(task) {
+            Some(index) => run.step_at(index),
+            None => self.current(),
+        }
     }
 
     fn dispatch_input(&mut self, input: SessionInput) {
@@ -161,9 +178,10 @@ impl DecisionDraft {
         let run = self.run()?;
         // What an agent asks that was left alive belongs to its own step, which is over.
         let kept = task.as_ref().filter(|task| run.kept_jobs.contains_key(*task));
-        let step = match kept.and_then(|task| run.identity.locate(task)) {
-            Some((place, _)) => run.identity.plan.steps.get(place)?,
-            None => run.current()?.1,
+        let step = match (kept.and_then(|task| run.identity.locate(task)), &task) {
+            (Some((place, _)), _) => run.identity.plan.steps.get(place)?,
+            (None, Some(task)) => self.step_of(task)?.1,
+            (None, None) => self.current()?.1,
         };
         let id = InterventionId::in_session(run.session(), run.next_intervention);
         let intervention = Intervention::new(id, &step.name, kind, self.now);

@@ -14,6 +14,7 @@ use coven_model::Timestamp;
 use coven_model::TokenUsage;
 use coven_model::event::{SessionCreated, SessionEvent, StoppingEnd};
 
+use crate::rules::{ActiveRules, DecisionRule};
 use crate::state::{ChunkedList, RunIdentity, RunPhase, State, StepRun, WorkflowRun};
 
 /// The state after one more fact.
@@ -85,7 +86,7 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::StepSkipped { .. }
         | SessionEvent::StepLanding { .. }
         | SessionEvent::LoopJudged { .. }
-        | SessionEvent::LoopExtended { .. } => step::apply(run, event),
+        | SessionEvent::LoopExtended { .. } => step::apply(run, rules, event),
         SessionEvent::InterventionRequired { .. }
         | SessionEvent::InterventionResolved { .. }
         | SessionEvent::InterventionWithdrawn { .. }
@@ -112,6 +113,9 @@ fn apply(state: &mut State, event: &SessionEvent) {
         | SessionEvent::TreeKept { .. }
         | SessionEvent::TreeRemoved { .. } => tree::apply(run, event),
     }
+    if run.identity.graph().is_some() && !run.trees.is_empty() {
+        run.landing_turn = run.tree_in_turn();
+    }
 }
 
 fn create(state: &mut State, created: &SessionCreated) {
@@ -125,6 +129,7 @@ fn create(state: &mut State, created: &SessionCreated) {
             return;
         }
     };
+    let active = identity.first_steps().filter_map(|place| u32::try_from(place).ok()).collect();
     let steps: ChunkedList<StepRun> =
         identity.plan.steps.iter().map(|_| StepRun::default()).collect();
     state.run = Some(WorkflowRun {
@@ -133,6 +138,8 @@ fn create(state: &mut State, created: &SessionCreated) {
         blocked: false,
         steps,
         cursor: 0,
+        active,
+        landing_turn: None,
         interventions: std::collections::BTreeMap::new(),
         next_intervention: 1,
         kept: std::collections::BTreeMap::new(),
@@ -173,12 +180,43 @@ impl WorkflowRun {
             self.phase = RunPhase::Running;
             self.ended_at = None;
             tree::retry(self);
-            step::retry_step(self);
+            let active: Vec<u32> = self.active.iter().copied().collect();
+            for index in active {
+                step::retry_step(self, index);
+            }
         }
     }
 
-    /// The step whose turn it is, to change it.
-    fn current_mut(&mut self) -> Option<&mut StepRun> {
-        self.steps.get_mut(self.cursor as usize)
+    /// A step whose turn it is, to change it.
+    fn active_mut(&mut self, index: u32) -> Option<&mut StepRun> {
+        if !self.is_active(index) {
+            return None;
+        }
+        self.steps.get_mut(index as usize)
+    }
+
+    /// A step whose turn it was is over, and the turn of others has come.
+    fn pass(&mut self, index: u32, rules: ActiveRules) {
+        if !self.active.remove(&index) {
+            return;
+        }
+        let is_over = |run: &Self, place: usize| run.steps.get(place).is_some_and(StepRun::is_over);
+        while is_over(self, self.cursor as usize) {
+            self.cursor = self.cursor.saturating_add(1);
+        }
+        let identity = Arc::clone(&self.identity);
+        let next = match identity.graph() {
+            None => vec![index as usize + 1],
+            Some(graph) => {
+                let can_start = |place: &usize| {
+                    let mut needs = graph.needs(*place).iter();
+                    needs.all(|needed| is_over(self, *needed))
+                        || !rules.hold(DecisionRule::NeedsFirst)
+                };
+                graph.dependents(index as usize).iter().copied().filter(can_start).collect()
+            }
+        };
+        let exist = next.into_iter().filter(|place| *place < self.steps.len());
+        self.active.extend(exist.filter_map(|place| u32::try_from(place).ok()));
     }
 }

@@ -5,6 +5,7 @@
 //! whatever happens to the file it came from. Fields may be added with a default; none may change
 //! its meaning.
 
+mod graph;
 mod isolation;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,8 @@ use coven_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::graph::order;
+pub use self::graph::{StepGraph, StepGraphError};
 pub use self::isolation::{Isolation, LandMode, OnConflict};
 use crate::condition::Condition;
 use crate::expect::ExpectedOutput;
@@ -57,7 +60,7 @@ pub struct WorkflowPlan {
     /// Whether the run has a tree of its own whatever its steps say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub run_tree: bool,
-    /// The steps, which run one after another.
+    /// The steps. They run one after another, unless some say what they need.
     pub steps: Vec<PlanStep>,
     /// The definition as it was written, for people.
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -129,6 +132,10 @@ pub enum InputType {
 pub struct PlanStep {
     /// Its name, unique in the plan; the stage's id in a stage workflow.
     pub name: String,
+    /// The steps that must be over before it starts, by name. Without it that is the step before;
+    /// in a plan of which no step has it, all run one after another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<String>>,
     /// It is skipped unless this holds when its turn comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
@@ -281,6 +288,30 @@ pub enum StepAction {
         /// How many run at a time; at least 1.
         max_concurrent: u32,
     },
+    /// Steps that run one after another, in rounds, until a command or a condition says that they
+    /// are done.
+    Loop {
+        /// What a round does: agents and scripts, at least one. Of a failure of one of them, `on_failure`
+        /// says whether the round goes on without it.
+        steps: Vec<PlanStep>,
+        until: LoopEnd,
+        /// How many rounds there are at most; at least 1.
+        max_iterations: u32,
+        /// What happens when the last round did not end it.
+        on_max_iterations: OnLimit,
+    },
+    /// The same command for each element of an array.
+    ForEach {
+        /// What is done with an element: a script, or a gate with a command.
+        step: Box<PlanStep>,
+        /// What gives the array.
+        for_each: TextTemplate,
+        /// What the element is called in the texts of the step.
+        #[serde(rename = "as")]
+        item: String,
+        /// How many run at a time; at least 1.
+        max_concurrent: u32,
+    },
     Script {
         script: ShellScript,
         /// What it must print.
@@ -317,6 +348,8 @@ impl StepAction {
         match self {
             Self::Agent { .. } => "agent",
             Self::AgentLoop { .. } => "agent-loop",
+            Self::Loop { .. } => "loop",
+            Self::ForEach { step, .. } => step.action.kind(),
             Self::ParallelAgents { .. } => "parallel-agents",
             Self::Script { .. } => "script",
             Self::Gate { .. } => "gate",
@@ -327,11 +360,60 @@ impl StepAction {
     /// What happens when such a step fails and the definition does not say.
     pub(crate) fn default_on_failure(&self) -> OnFailure {
         match self {
-            Self::ParallelAgents { .. } | Self::Gate { .. } | Self::Stage { .. } => {
-                OnFailure::Block
-            }
-            Self::Agent { .. } | Self::AgentLoop { .. } | Self::Script { .. } => OnFailure::Fail,
+            Self::ParallelAgents { .. }
+            | Self::ForEach { .. }
+            | Self::Gate { .. }
+            | Self::Stage { .. } => OnFailure::Block,
+            Self::Agent { .. }
+            | Self::AgentLoop { .. }
+            | Self::Loop { .. }
+            | Self::Script { .. } => OnFailure::Fail,
         }
+    }
+
+    /// What it runs over, what an element is called, and how many run at a time; if it runs over
+    /// something.
+    pub fn fan_out(&self) -> Option<(&TextTemplate, &str, u32)> {
+        match self {
+            Self::ParallelAgents { for_each, item, max_concurrent, .. }
+            | Self::ForEach { for_each, item, max_concurrent, .. } => {
+                Some((for_each, item, *max_concurrent))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many rounds there are at most, and what happens when the last one did not end it.
+    pub(crate) fn rounds(&self) -> Option<(u32, OnLimit)> {
+        match self {
+            Self::AgentLoop { max_iterations, on_max_iterations, .. }
+            | Self::Loop { max_iterations, on_max_iterations, .. } => {
+                Some((*max_iterations, *on_max_iterations))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl PlanStep {
+    /// The steps inside it.
+    pub fn inner(&self) -> &[Self] {
+        match &self.action {
+            StepAction::Loop { steps, .. } => steps,
+            StepAction::ForEach { step, .. } => std::slice::from_ref(step),
+            _ => &[],
+        }
+    }
+
+    /// The step that says what a task does, and the task's role in that: where there are steps inside, one
+    /// of those.
+    pub(crate) fn of_task(&self, role: TaskRole) -> (&Self, TaskRole) {
+        let inner = match role {
+            TaskRole::Inner { place, .. } => self.inner().get(place as usize),
+            TaskRole::Item(_) => self.inner().first(),
+            _ => None,
+        };
+        inner.map_or((self, role), |inner| (inner, TaskRole::Main))
     }
 }
 
@@ -455,6 +537,27 @@ pub struct ShellScript {
     /// What it is kept from without a sandbox, if the step says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confine: Option<ConfineMode>,
+}
+
+/// What ends a loop of several steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoopEnd {
+    /// A command, by exit code 0.
+    Command(LoopCheck),
+    /// This holds after a round.
+    Condition(Condition),
+}
+
+impl StepAction {
+    /// The command that says after each round whether the loop is done, if one does.
+    pub fn check(&self) -> Option<&LoopCheck> {
+        match self {
+            Self::AgentLoop { until, .. } => until.as_ref(),
+            Self::Loop { until: LoopEnd::Command(check), .. } => Some(check),
+            _ => None,
+        }
+    }
 }
 
 /// The command that says after each round whether a loop is done.

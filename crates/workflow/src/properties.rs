@@ -35,6 +35,7 @@ fn plans() -> Vec<WorkflowPlan> {
         gate("tests", Some("x ${review}")),
         gate("ready", None).when("${input.ask}"),
     ];
+    let looping = test_and_mend(2).output("green");
     let stages = vec![
         stage("one", &[("a", interactive("x")), ("b", agent("y"))]),
         stage("two", &[("c", queued), ("d", kept)]),
@@ -45,6 +46,17 @@ fn plans() -> Vec<WorkflowPlan> {
     plans.retain(|plan| !matches!(plan.steps[0].name.as_str(), "build" | "tests"));
     plans.push(plan(grimoire));
     plans.push(plan(stages));
+    plans.push(plan(vec![looping, agent_step("after", "x ${green}")]));
+    let mut asking = gate("ask", None).needs(["first"]);
+    asking.on_failure = OnFailure::Continue;
+    plans.push(plan(vec![
+        script_step("first", "x").needs([]).output("first"),
+        parallel("wide", "${input.items}", "${item}", 2).needs(["first"]).output("wide"),
+        asking,
+        agent_loop("loop", 2, OnLimit::Block).needs([]),
+        script_step("after", "x ${wide} ${first}").needs(["wide", "ask"]).when("${input.ask}"),
+        agent_step("alone", "x").needs([]).retries(2, 0),
+    ]));
     plans
 }
 
@@ -155,7 +167,7 @@ proptest! {
     /// The checks are in `TestRun`: orders are outstanding, counts are right, nothing is left to
     /// do.
     #[test]
-    fn a_random_run_keeps_every_promise(which in 0usize..8, choices in choices(120)) {
+    fn a_random_run_keeps_every_promise(which in 0usize..9, choices in choices(120)) {
         let plans = plans();
         let plan = plans[which % plans.len()].clone();
         let (told, _) = random_run(plan, &choices);
@@ -166,9 +178,28 @@ proptest! {
         prop_assert!(!over || told.state.outstanding().is_empty());
     }
 
+    /// A plan of which no step says what it needs is one whose steps each need the one before.
+    #[test]
+    fn steps_that_need_the_one_before_lead_to_the_same_facts(
+        which in 0usize..8, choices in choices(120),
+    ) {
+        let plan = plans()[which].clone();
+        prop_assert!(!plan.is_graph());
+        let mut said = plan.clone();
+        for place in 0..said.steps.len() {
+            let before = place.checked_sub(1).map(|before| said.steps[before].name.clone());
+            said.steps[place].needs = Some(before.into_iter().collect());
+        }
+        let (one, _) = random_run(plan, &choices);
+        let (other, _) = random_run(said, &choices);
+        prop_assert_eq!(&one.journal[1..], &other.journal[1..]);
+        let commands = (one.state.outstanding(), other.state.outstanding());
+        prop_assert_eq!(commands.0, commands.1);
+    }
+
     #[test]
     fn a_journal_cut_anywhere_and_told_the_same_again_comes_to_the_same_end(
-        which in 0usize..8, choices in choices(60), cut in any::<prop::sample::Index>(),
+        which in 0usize..9, choices in choices(60), cut in any::<prop::sample::Index>(),
     ) {
         let plans = plans();
         let plan = plans[which % plans.len()].clone();

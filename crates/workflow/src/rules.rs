@@ -29,11 +29,17 @@ pub(crate) enum DecisionRule {
     LandedOnce,
     /// A run is over when its trees are removed or kept.
     RemovedFirst,
+    /// A step starts when all that it needs is over.
+    NeedsFirst,
+    /// A step that failed stops only what needs it.
+    BranchesGoOn,
+    /// A loop has no more rounds than it may.
+    RoundsEnd,
 }
 
 #[cfg(test)]
 impl DecisionRule {
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::FinalAbsorbs,
         Self::DrainFirst,
         Self::ApprovedFirst,
@@ -47,6 +53,9 @@ impl DecisionRule {
         Self::LandFirst,
         Self::LandedOnce,
         Self::RemovedFirst,
+        Self::NeedsFirst,
+        Self::BranchesGoOn,
+        Self::RoundsEnd,
     ];
 }
 

@@ -117,7 +117,7 @@ impl ShellCommand {
             if *number <= env.len() + files.len() {
                 continue;
             }
-            let value = to_text(scope.resolve(reference)?);
+            let value = to_text(&reference.changed(scope.resolve(reference)?));
             let variable = format!("COVEN_V{number}");
             let fits = value.len() <= MAX_ENV_VALUE_BYTES
                 && total + value.len() <= MAX_ENV_TOTAL_BYTES

@@ -13,7 +13,7 @@ mod tree;
 mod variables;
 mod written_review;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use coven_model::event::{SessionRule, StoppingEnd};
@@ -63,6 +63,15 @@ pub struct WorkflowRun {
     pub steps: ChunkedList<StepRun>,
     /// The first step that is not over.
     pub cursor: u32,
+    /// The steps whose turn it is: what they need is over and they are not. One, unless steps say
+    /// what they need. It follows from the others.
+    #[serde(skip)]
+    pub(crate) active: BTreeSet<u32>,
+    /// Where steps run side by side, the tree whose turn it is to be landed. It keeps its turn until
+    /// it is known what became of that, because one that is ordered twice may be landed as it was
+    /// before and as it is after a conflict was resolved. It follows from the others.
+    #[serde(skip)]
+    pub(crate) landing_turn: Option<TreeId>,
     /// What waits for a person, by number.
     #[serde(serialize_with = "values")]
     pub interventions: BTreeMap<u64, Arc<PendingIntervention>>,
@@ -191,10 +200,43 @@ impl WorkflowRun {
         )
     }
 
-    /// The step whose turn it is, with its place.
+    /// A step with its place.
+    pub fn step_at(&self, index: u32) -> Option<(u32, &PlanStep, &StepRun)> {
+        let place = index as usize;
+        Some((index, self.identity.plan.steps.get(place)?, self.steps.get(place)?))
+    }
+
+    /// The steps whose turn it is, in the order of the plan: they run, wait for a person, or failed
+    /// while others go on. One, unless steps say what they need.
+    pub fn active(&self) -> impl Iterator<Item = (u32, &PlanStep, &StepRun)> {
+        self.active.iter().filter_map(|index| self.step_at(*index))
+    }
+
+    /// The step whose turn it is, with its place. Where there are several, the first that goes on.
     pub fn current(&self) -> Option<(u32, &PlanStep, &StepRun)> {
-        let place = self.cursor as usize;
-        Some((self.cursor, self.identity.plan.steps.get(place)?, self.steps.get(place)?))
+        let goes_on = self.active().find(|(_, _, step)| !step.has_failed());
+        goes_on.or_else(|| self.active().next())
+    }
+
+    pub(crate) fn is_active(&self, index: u32) -> bool {
+        self.active.contains(&index)
+    }
+
+    /// The step of this name, if it is its turn.
+    pub(crate) fn active_named(&self, name: &str) -> Option<u32> {
+        let index = u32::try_from(self.identity.step(name)?).ok()?;
+        self.is_active(index).then_some(index)
+    }
+
+    /// The step that a task belongs to, if it is its turn.
+    pub(crate) fn active_of(&self, task: &TaskId) -> Option<u32> {
+        let index = u32::try_from(self.identity.locate(task)?.0).ok()?;
+        self.is_active(index).then_some(index)
+    }
+
+    /// Whether a job of a step whose turn it is has not ended.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.active().any(|(_, _, step)| step.live > 0)
     }
 
     /// What waits for a person, the oldest first.
@@ -306,8 +348,8 @@ impl WorkflowRun {
 
     /// All jobs that have not ended and were not left alive on purpose.
     pub fn live_jobs(&self) -> impl Iterator<Item = (&TaskRun, &LiveJob)> {
-        let step = self.current().map(|(_, _, run)| run).filter(|run| run.live > 0);
-        let tasks = step.into_iter().flat_map(|run| run.tasks.iter());
+        let steps = self.active().map(|(_, _, run)| run).filter(|run| run.live > 0);
+        let tasks = steps.flat_map(|run| run.tasks.iter());
         tasks.filter_map(|task| Some((task, task.live()?)))
     }
 
@@ -324,8 +366,7 @@ impl WorkflowRun {
 
     /// What was used up altogether.
     pub fn usage(&self) -> TokenUsage {
-        let current = self.current().filter(|(_, _, run)| !run.is_over());
-        let tasks = current.into_iter().flat_map(|(_, _, run)| run.tasks.iter());
+        let tasks = self.active().flat_map(|(_, _, run)| run.tasks.iter());
         tasks.fold(self.usage, |sum, task| sum.plus(task.usage()))
     }
 

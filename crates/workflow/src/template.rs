@@ -1,8 +1,10 @@
 //! Texts with variables in them: `Implement ${task.title}`.
 //!
 //! `${name.path[0]}` is a variable and `$${` stands for a plain `${`. A value that is text goes in
-//! as it is, null as nothing at all, and everything else as JSON.
+//! as it is, null as nothing at all, and everything else as JSON. Functions behind a bar change it
+//! before: `${files | join ', '}`.
 
+mod function;
 mod parse;
 mod reference;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use serde_json::Value;
 
 use crate::scope::VariableScope;
 
+pub use function::TemplateFunction;
 pub use parse::{TemplateError, TemplateProblem};
 pub use reference::{PathSegment, UndefinedReason, UndefinedVariable, VariableReference};
 
@@ -75,10 +78,12 @@ impl TextTemplate {
         })
     }
 
-    /// The variable that this template is, if there is nothing beside it.
+    /// The variable that this template is, if there is nothing beside it and nothing is done with it.
     pub fn single(&self) -> Option<&VariableReference> {
         match self.parts.as_slice() {
-            [TemplatePart::Variable(reference)] => Some(reference),
+            [TemplatePart::Variable(reference)] => {
+                Some(reference).filter(|reference| reference.functions.is_empty())
+            }
             _ => None,
         }
     }
@@ -99,7 +104,9 @@ impl TextTemplate {
         for part in &self.parts {
             match part {
                 TemplatePart::Text(part) => text.push_str(part),
-                TemplatePart::Variable(reference) => append(&mut text, scope.resolve(reference)?),
+                TemplatePart::Variable(reference) => {
+                    append(&mut text, &reference.changed(scope.resolve(reference)?));
+                }
                 TemplatePart::Constant(value) => append(&mut text, value),
             }
         }
@@ -113,8 +120,10 @@ impl TextTemplate {
             match part {
                 TemplatePart::Text(part) => text.push_str(part),
                 TemplatePart::Variable(reference) => match scope.resolve(reference) {
-                    Ok(value) => append(&mut text, value),
-                    Err(_) => text.extend(["${", &reference.to_string(), "}"]),
+                    Ok(value) => append(&mut text, &reference.changed(value)),
+                    Err(_) => {
+                        text.extend(["${", &reference.with_functions(), "}"]);
+                    }
                 },
                 TemplatePart::Constant(value) => append(&mut text, value),
             }
@@ -125,7 +134,9 @@ impl TextTemplate {
     /// The value: that of the variable if the template is a single one, else the rendered text.
     pub fn value(&self, scope: &VariableScope) -> Result<Value, UndefinedVariable> {
         match self.parts.as_slice() {
-            [TemplatePart::Variable(reference)] => scope.resolve(reference).cloned(),
+            [TemplatePart::Variable(reference)] => {
+                scope.resolve(reference).map(|value| reference.changed(value).into_owned())
+            }
             [TemplatePart::Constant(value)] => Ok(value.clone()),
             _ => self.render(scope).map(Value::String),
         }

@@ -23,8 +23,8 @@ use crate::input::{
     ObservedQuestion, QuestionRuling, ScreenObservation, SessionInput, SessionSpec, TreeReport,
 };
 use crate::plan::{
-    AgentSpec, LoopCheck, LoopContext, OnLimit, PlanForm, PlanStep, PlanTrigger, RetryPolicy,
-    ShellScript, StageTask, StepAction, WorkflowPlan,
+    AgentSpec, LoopCheck, LoopContext, LoopEnd, OnLimit, PlanForm, PlanStep, PlanTrigger,
+    RetryPolicy, ShellScript, StageTask, StepAction, WorkflowPlan,
 };
 use crate::shell::ShellCommand;
 use crate::state::{State, WorkflowRun};
@@ -48,6 +48,7 @@ pub(crate) fn interactive(prompt: &str) -> AgentSpec {
 pub(crate) fn step(name: &str, action: StepAction) -> PlanStep {
     PlanStep {
         name: name.to_owned(),
+        needs: None,
         when: None,
         timeout: None,
         retry: RetryPolicy::default(),
@@ -99,6 +100,19 @@ pub(crate) fn parallel(name: &str, for_each: &str, prompt: &str, max_concurrent:
     )
 }
 
+/// A command for each element.
+pub(crate) fn for_each_script(
+    name: &str,
+    for_each: &str,
+    command: &str,
+    max_concurrent: u32,
+) -> PlanStep {
+    let one = Box::new(script_step(name, command));
+    let for_each = template(for_each);
+    let item = "item".to_owned();
+    step(name, StepAction::ForEach { step: one, for_each, item, max_concurrent })
+}
+
 pub(crate) fn agent_loop(name: &str, max_iterations: u32, on_max_iterations: OnLimit) -> PlanStep {
     let work = agent("work ${iteration}, after ${verdict.reason}, was ${previous.output}");
     let arbiter = agent("is it good?");
@@ -124,6 +138,28 @@ pub(crate) fn loop_until(name: &str, max_iterations: u32, on_limit: OnLimit) -> 
     step
 }
 
+/// A loop of several steps that ends when a condition holds.
+pub(crate) fn steps_loop(
+    name: &str,
+    until: &str,
+    max_iterations: u32,
+    steps: Vec<PlanStep>,
+) -> PlanStep {
+    let until = LoopEnd::Condition(Condition::parse(until).unwrap());
+    let on_max_iterations = OnLimit::Block;
+    step(name, StepAction::Loop { steps, until, max_iterations, on_max_iterations })
+}
+
+/// A loop that tests, and lets an agent mend what fails, until the tests pass.
+pub(crate) fn test_and_mend(max_iterations: u32) -> PlanStep {
+    let mut test = script_step("test", "cargo test").output("report");
+    test.on_failure = crate::plan::OnFailure::Continue;
+    let prompt =
+        "round ${iteration}: ${steps.test.exit_code} ${steps.test.stdout}, was ${previous.output}";
+    let mend = agent_step("mend", prompt).when("steps.test.exit_code != 0");
+    steps_loop("green", "steps.test.exit_code == 0", max_iterations, vec![test, mend])
+}
+
 pub(crate) fn loop_check() -> LoopCheck {
     let script = ShellScript { ok_exit_codes: ExitCodes::Any, ..script("cargo test") };
     LoopCheck { script, timeout: None, first: false }
@@ -146,6 +182,10 @@ pub(crate) fn stage(name: &str, tasks: &[(&str, AgentSpec)]) -> PlanStep {
 impl PlanStep {
     pub(crate) fn output(self, name: &str) -> Self {
         Self { output: Some(name.to_owned()), ..self }
+    }
+
+    pub(crate) fn needs<const N: usize>(self, needs: [&str; N]) -> Self {
+        Self { needs: Some(needs.map(str::to_owned).to_vec()), ..self }
     }
 
     pub(crate) fn when(self, condition: &str) -> Self {

@@ -75,8 +75,9 @@ impl SessionViewBuilder {
             base_dir: identity.base_dir.clone(),
             no_trees: identity.no_trees.clone(),
             workflow_definition: identity.plan.definition.clone(),
-            current_stage_index: run.cursor,
+            current_stage_index: run.current().map_or(run.cursor, |(index, ..)| index),
             current_step: run.current().map(|(_, step, _)| step.name.clone()),
+            current_steps: current_steps(run),
             task_status: task_status(run).collect(),
             history: self.history.entries().cloned().collect(),
             variables,
@@ -159,6 +160,13 @@ impl LargeValue {
             begins: self.beginning.clone(),
         }
     }
+}
+
+/// The steps whose turn it is, where there can be several.
+fn current_steps(run: &WorkflowRun) -> Vec<String> {
+    let is_graph = run.identity.graph().is_some();
+    let steps = run.active().filter(|_| is_graph);
+    steps.map(|(_, step, _)| step.name.clone()).collect()
 }
 
 /// Where every task stands that is known by name: those of stages from the beginning, others once

@@ -67,7 +67,7 @@ function SessionView({ workflow, task, tab, file }: { workflow: Workflow; task: 
       <div class={`session-body${task === null ? "" : " with-task"}${tab === "changes" ? " with-changes" : ""}`}>
         <aside class="plan" aria-label="Plan">
           <h2>Plan</h2>
-          <Graph plan={workflow.plan} selected={task} current={session.currentStep ?? null}
+          <Graph plan={workflow.plan} selected={task} current={session.currentSteps ?? (session.currentStep ? [session.currentStep] : [])}
             link={(one) => toSession(id, one)} />
         </aside>
         <div class="work">

@@ -47,8 +47,10 @@ pub(super) fn run(what: &RunTarget, arguments: &Arguments) -> Result {
         )])),
         base: &base,
     };
+    let needs = settled.needs();
+    let is_first = |index: usize| needs.get(index).map_or(index == 0, Vec::is_empty);
     let jobs = settled.steps.iter().enumerate();
-    let jobs = jobs.map(|(index, step)| (step, planner.jobs(step, index == 0)));
+    let jobs = jobs.map(|(index, step)| (step, planner.jobs(step, is_first(index))));
     let steps: Vec<(&PlanStep, Vec<PlannedJob>)> = jobs.collect();
     let mut problems = problems::find(&plan, &given, &inputs, &known);
     problems.extend(problems::of_folder(&base)?);
@@ -131,8 +133,12 @@ fn words(
         let line = format!("{} = {value}", output::one_line(&input.name));
         say(&mut text, 0, "input", &output::shortened(&line, room(0)));
     }
+    let mut needs = plan.needs().into_iter();
     for (step, jobs) in steps {
         text.put(format!("\n{}\n", paint.bold(&format!("{}  {}", step.name, step.action.kind()))));
+        if let Some(needs) = needs.next() {
+            say(&mut text, INDENT, "needs", &needs_words(&needs));
+        }
         about(&mut text, step);
         for job in jobs {
             job_words(&mut text, step, job);
@@ -162,6 +168,11 @@ fn about(text: &mut String, step: &PlanStep) {
     if let Some(output) = &step.output {
         say(text, INDENT, "output", &format!("${{{output}}}"));
     }
+}
+
+/// What a step needs, in words.
+fn needs_words(needs: &[String]) -> String {
+    if needs.is_empty() { "nothing".to_owned() } else { output::one_line(&needs.join(", ")) }
 }
 
 fn job_words(text: &mut String, step: &PlanStep, job: &PlannedJob) {

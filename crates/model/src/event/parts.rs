@@ -135,6 +135,13 @@ pub enum TaskRole {
     /// The command that says whether the loop is done: after this round, from 1, or with 0 before the
     /// first.
     Check(u32),
+    /// A step inside a loop.
+    Inner {
+        /// The round, from 1.
+        round: u32,
+        /// Its place among those inside, from 0.
+        place: u32,
+    },
 }
 
 impl TaskRole {

@@ -175,6 +175,7 @@ impl WorkflowExecutor {
         let is_command = matches!(spec.work, JobWork::Shell(_));
         let variables = is_command.then(|| VariableSource {
             state: state.clone(),
+            task: spec.job.attempt.task.clone(),
             viewer,
             values: folders.values.clone(),
         });

@@ -5,9 +5,11 @@
 //! The test command tries a few moments. `cargo xtask soak` tries every record and hundreds of
 //! random moments.
 
+mod branches;
 mod keeper;
 mod proof;
 mod reviews;
+mod rounds;
 mod trees;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

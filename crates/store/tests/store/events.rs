@@ -59,6 +59,7 @@ fn view() -> SessionView {
         workflow_definition: json!({"name": "implement", "steps": []}),
         current_stage_index: 1,
         current_step: Some("review".to_owned()),
+        current_steps: Vec::new(),
         task_status: BTreeMap::from([(build.clone(), TaskStatus::Done)]),
         history: Vec::new(),
         variables: Map::new(),

@@ -11,9 +11,8 @@ use crate::template::TextTemplate;
 
 /// What an element is called in a step that runs over a list.
 fn item_name(step: &SourceNode) -> Option<&str> {
-    let kind = step.get("type").and_then(SourceNode::as_str);
     let chosen = step.get("as").and_then(SourceNode::as_str);
-    (kind == Some("parallel-agents")).then(|| chosen.unwrap_or("item"))
+    step.get("for_each").is_some().then(|| chosen.unwrap_or("item"))
 }
 
 impl CheckContext<'_> {

@@ -80,6 +80,9 @@ impl<'a> CheckContext<'a> {
                 ("not-one-of", _) if problem.message.starts_with("`trigger`") => {
                     Some("write `manual`, or `{event: workflow.completed}`".to_owned())
                 }
+                ("wrong-type", _) if is_about(problem, &["until"]) => Some(
+                    "write `until: {command: cargo test}`, or in a `loop` a condition".to_owned(),
+                ),
                 ("not-one-of" | "wrong-type", _)
                     if is_about(problem, &["ok_exit_codes", "okExitCodes"]) =>
                 {
@@ -92,6 +95,9 @@ impl<'a> CheckContext<'a> {
                 ("unknown-key", "stages") => Some(
                     "a file has `steps` (a grimoire) or `stages` (a stage workflow)".to_owned(),
                 ),
+                ("wrong-type", _) if is_about(problem, &["needs"]) => {
+                    Some("write a list of steps: `needs: [build]`".to_owned())
+                }
                 ("wrong-type", _) if is_about(problem, &["for_each"]) => {
                     Some("name the array, as in `for_each: ${tasks}`, or write a list".to_owned())
                 }
@@ -135,7 +141,7 @@ const FOREIGN_TERMS: [(&str, &str); 18] = [
     ("map", "object"),
     ("shell", "script"),
     ("command", "script"),
-    ("loop", "agent-loop"),
+    ("repeat", "loop"),
     ("parallel", "parallel-agents"),
 ];
 

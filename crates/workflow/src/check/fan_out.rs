@@ -15,6 +15,48 @@ impl CheckContext<'_> {
         variables: &mut StepVariables,
         around: &StepSurroundings,
     ) -> ValueType {
+        let (name, item) = self.items(step, variables);
+        self.agent_step(step, variables, around);
+        self.adapters_of_items(step, &name);
+        results(item, answer(step, ValueType::FreeText), false)
+    }
+
+    /// A command for each element.
+    pub(super) fn commands(
+        &mut self,
+        step: &SourceNode,
+        variables: &mut StepVariables,
+        around: &StepSurroundings,
+    ) -> ValueType {
+        let (_, item) = self.items(step, variables);
+        if step.get("type").and_then(SourceNode::as_str) == Some("gate") {
+            self.gate(step, variables, around);
+            self.for_each_gate(step);
+        } else {
+            self.command_step(step, variables, around);
+        }
+        results(item, answer(step, ValueType::Text), true)
+    }
+
+    /// A gate for each element has a command, and nothing that is said to a person.
+    fn for_each_gate(&mut self, step: &SourceNode) {
+        let asks = step.get("command").is_none();
+        for entry in step.entries() {
+            if asks && entry.key == "for_each" {
+                let message = "`for_each` has no meaning for a gate that asks a person";
+                let help = "add a `command`, or remove it";
+                self.error("key-not-for-type", entry.key_span, message, help);
+            } else if !asks && entry.key == "message" {
+                let message = "`message` has no meaning for a gate with `for_each`";
+                let help = "remove it: the elements that failed are named";
+                self.error("key-not-for-type", entry.key_span, message, help);
+            }
+        }
+    }
+
+    /// Checks what a step runs over, and adds the names that its texts have for that: that of an element,
+    /// and what it is.
+    fn items(&mut self, step: &SourceNode, variables: &mut StepVariables) -> (String, ValueType) {
         let item = self.for_each(step, variables);
         let mut name = "item";
         if let Some(node) = step.get("as")
@@ -29,15 +71,7 @@ impl CheckContext<'_> {
             (name.to_owned(), item.clone()),
             ("index".to_owned(), ValueType::Number),
         ]);
-        self.agent_step(step, variables, around);
-        self.adapters_of_items(step, name);
-        ValueType::array(ValueType::object([
-            ("index".to_owned(), ValueType::Number),
-            ("item".to_owned(), item),
-            ("ok".to_owned(), ValueType::Boolean),
-            ("output".to_owned(), answer(step, ValueType::FreeText)),
-            ("error".to_owned(), ValueType::Text),
-        ]))
+        (name.to_owned(), item)
     }
 
     /// Checks what a step runs over; tells what an element is.
@@ -138,4 +172,17 @@ impl CheckContext<'_> {
             self.error("reserved-name", node.span, message, "choose another name");
         }
     }
+}
+
+/// What a step that runs over something comes to.
+fn results(item: ValueType, output: ValueType, is_command: bool) -> ValueType {
+    let code = is_command.then(|| ("exit_code".to_owned(), ValueType::Number));
+    let fields = [
+        ("index".to_owned(), ValueType::Number),
+        ("item".to_owned(), item),
+        ("ok".to_owned(), ValueType::Boolean),
+        ("output".to_owned(), output),
+        ("error".to_owned(), ValueType::Text),
+    ];
+    ValueType::array(ValueType::object(fields.into_iter().chain(code)))
 }

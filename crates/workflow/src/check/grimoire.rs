@@ -7,27 +7,43 @@ use coven_notation::{FileProblem, SourceNode, SourceSpan};
 use super::context::CheckContext;
 use super::step::StepSurroundings;
 use super::variables::StepVariables;
-use super::{inputs, step, trigger};
+use super::{inputs, needs, step, trigger};
 
 pub(super) fn check(context: &mut CheckContext<'_>, root: &SourceNode) {
     let mut variables = StepVariables::new(inputs::check(context, root));
     trigger::check(context, root);
     let around = defaults(context, root, &variables);
     let steps = root.get("steps").map(SourceNode::items).unwrap_or_default();
-    unique_names(context, steps);
-    unique_outputs(context, steps, &variables);
+    let all: Vec<&SourceNode> = steps.iter().flat_map(with_inner).collect();
+    unique_names(context, &all);
+    unique_outputs(context, &all, &variables);
     for step in steps {
+        for inner in inner_steps(step) {
+            variables.announce_inner(name(inner), name(step));
+        }
         let output = step.get("output").and_then(|node| Some((node.as_str()?, node.span)));
         variables.announce(name(step), step.key_span("name"), output);
     }
-    for step in steps {
+    let order = needs::check(context, steps);
+    for place in &order.places {
+        let step = &steps[*place];
+        variables.set_reach(order.reach(*place));
         let result = step::check(context, step, &mut variables, &around);
         let output = step.get("output").and_then(SourceNode::as_str);
         variables.add_result(name(step), output, result);
-        if step.get("command").is_some() {
+        if step.get("command").is_some() && step.get("for_each").is_none() {
             variables.add_command(name(step));
         }
     }
+}
+
+/// The steps inside a loop.
+pub(super) fn inner_steps(step: &SourceNode) -> &[SourceNode] {
+    step.get("steps").map(SourceNode::items).unwrap_or_default()
+}
+
+fn with_inner(step: &SourceNode) -> impl Iterator<Item = &SourceNode> {
+    std::iter::once(step).chain(inner_steps(step))
 }
 
 fn name(step: &SourceNode) -> &str {
@@ -52,7 +68,7 @@ fn defaults(
     }
 }
 
-fn unique_names(context: &mut CheckContext<'_>, steps: &[SourceNode]) {
+fn unique_names(context: &mut CheckContext<'_>, steps: &[&SourceNode]) {
     let mut seen: HashMap<&str, SourceSpan> = HashMap::new();
     for step in steps {
         let Some(node) = step.get("name") else { continue };
@@ -70,7 +86,11 @@ fn unique_names(context: &mut CheckContext<'_>, steps: &[SourceNode]) {
     }
 }
 
-fn unique_outputs(context: &mut CheckContext<'_>, steps: &[SourceNode], variables: &StepVariables) {
+fn unique_outputs(
+    context: &mut CheckContext<'_>,
+    steps: &[&SourceNode],
+    variables: &StepVariables,
+) {
     let mut seen: HashMap<&str, SourceSpan> = HashMap::new();
     for step in steps {
         let Some(node) = step.get("output") else { continue };

@@ -8,9 +8,10 @@ use crate::condition::ValueType;
 use crate::expect::comments;
 
 /// The keys that every step has.
-const COMMON_STEP_KEYS: [&str; 14] = [
+const COMMON_STEP_KEYS: [&str; 15] = [
     "name",
     "type",
+    "needs",
     "when",
     "timeout",
     "retry",
@@ -26,7 +27,7 @@ const COMMON_STEP_KEYS: [&str; 14] = [
 ];
 
 /// The types of steps, and the keys that each has beside those.
-const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
+const STEP_TYPE_KEYS: [(&str, &[&str]); 6] = [
     ("agent", &AGENT_KEYS),
     (
         "agent-loop",
@@ -78,12 +79,43 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 5] = [
             "commit",
         ],
     ),
-    ("script", &["command", "shell", "expect", "ok_exit_codes", "sandbox", "confine"]),
-    ("gate", &["command", "shell", "message", "skippable", "ok_exit_codes", "sandbox", "confine"]),
+    ("loop", &["steps", "until", "max_iterations", "on_max_iterations", "sandbox", "confine"]),
+    (
+        "script",
+        &[
+            "command",
+            "shell",
+            "expect",
+            "ok_exit_codes",
+            "sandbox",
+            "confine",
+            "for_each",
+            "as",
+            "max_concurrent",
+        ],
+    ),
+    (
+        "gate",
+        &[
+            "command",
+            "shell",
+            "message",
+            "skippable",
+            "ok_exit_codes",
+            "sandbox",
+            "confine",
+            "for_each",
+            "as",
+            "max_concurrent",
+        ],
+    ),
 ];
 
 /// The keys of agents.
-const AGENT_KEYS: [&str; 16] = [
+const AGENT_KEYS: [&str; 19] = [
+    "for_each",
+    "as",
+    "max_concurrent",
     "land",
     "on_conflict",
     "commit",
@@ -128,13 +160,20 @@ pub(super) fn check(
     if let Some(when) = step.get("when") {
         context.condition(when, variables);
     }
+    let runs_over = step.get("for_each").is_some_and(|node| !node.is_null());
+    if !runs_over && kind != "parallel-agents" {
+        without_for_each(context, step);
+    }
     let result = match kind {
+        "agent" if runs_over => context.parallel(step, variables, around),
+        "script" | "gate" if runs_over => context.commands(step, variables, around),
         "agent" => {
             context.agent_step(step, variables, around);
             answer(step, ValueType::FreeText)
         }
         "agent-loop" => context.agent_loop(step, variables, around),
         "parallel-agents" => context.parallel(step, variables, around),
+        "loop" => context.steps_loop(step, variables, around),
         "script" => {
             context.command_step(step, variables, around);
             answer(step, ValueType::Text)
@@ -153,7 +192,7 @@ pub(super) fn check(
 }
 
 /// Checks that every key belongs to the step's type.
-fn keys(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
+pub(super) fn keys(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
     let Some((_, own)) = STEP_TYPE_KEYS.iter().find(|(name, _)| *name == kind) else { return };
     let article = if kind.starts_with('a') { "an" } else { "a" };
     for entry in step.entries() {
@@ -178,8 +217,19 @@ fn keys(context: &mut CheckContext<'_>, step: &SourceNode, kind: &str) {
     }
 }
 
+/// Keys that say how a step runs over something mean nothing where it does not.
+fn without_for_each(context: &mut CheckContext<'_>, step: &SourceNode) {
+    for entry in step.entries() {
+        if matches!(entry.key.as_str(), "as" | "max_concurrent") {
+            let message = format!("`{}` has no meaning without `for_each`", entry.key);
+            let help = "add `for_each`, or remove it";
+            context.error("key-not-for-type", entry.key_span, message, help);
+        }
+    }
+}
+
 /// Checks that a sandbox, which confines files, is not taken back by the other key.
-fn confinement(context: &mut CheckContext<'_>, step: &SourceNode) {
+pub(super) fn confinement(context: &mut CheckContext<'_>, step: &SourceNode) {
     let word = |key: &str| step.get(key).and_then(SourceNode::as_str);
     let (Some(sandbox), Some(confine @ ("off" | "signals"))) = (word("sandbox"), word("confine"))
     else {
@@ -293,20 +343,7 @@ impl CheckContext<'_> {
         around: &StepSurroundings,
     ) -> ValueType {
         let result = answer(step, ValueType::FreeText);
-        variables.set_local(vec![
-            ("iteration".to_owned(), ValueType::Number),
-            (
-                "previous".to_owned(),
-                ValueType::object([("output".to_owned(), ValueType::FreeText)]),
-            ),
-            (
-                "verdict".to_owned(),
-                ValueType::object([
-                    ("reason".to_owned(), ValueType::FreeText),
-                    ("verdict".to_owned(), ValueType::Text),
-                ]),
-            ),
-        ]);
+        variables.set_local(round_names());
         self.agent_step(step, variables, around);
         let until = step.get("until").filter(|until| !until.is_null());
         let help = "write `until: {command: cargo test}`, or `arbiter: {prompt: Is anything left \
@@ -320,9 +357,29 @@ impl CheckContext<'_> {
             }
         }
         if let Some(until) = until {
+            if until.as_str().is_some() {
+                let message = "an `agent-loop` ends by a command or an arbiter, and this is text";
+                let help = "write `until: {command: cargo test}`; a `loop` takes a condition";
+                self.error("until-not-command", until.span, message, help);
+            }
             self.shared_fields(until, variables);
             self.shell_command(until, variables, around);
         }
         result
     }
+}
+
+/// What the texts of a round know beside the variables.
+pub(super) fn round_names() -> Vec<(String, ValueType)> {
+    vec![
+        ("iteration".to_owned(), ValueType::Number),
+        ("previous".to_owned(), ValueType::object([("output".to_owned(), ValueType::FreeText)])),
+        (
+            "verdict".to_owned(),
+            ValueType::object([
+                ("reason".to_owned(), ValueType::FreeText),
+                ("verdict".to_owned(), ValueType::Text),
+            ]),
+        ),
+    ]
 }

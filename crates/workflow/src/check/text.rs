@@ -193,6 +193,9 @@ fn shell_help(problem: &ShellProblem) -> (&'static str, String) {
                 ),
             )
         }
+        ShellProblem::Function { .. } => {
+            ("bad-variable", "`$${` is the text `${`, for what the shell itself does".to_owned())
+        }
         ShellProblem::Unclosed { .. } => (
             "shell-unclosed",
             "close it, or put a `\\` before it if it is meant as text".to_owned(),

@@ -6,6 +6,7 @@ use coven_notation::SourceSpan;
 use serde_json::Value;
 
 use super::context::{did_you_mean, list};
+use super::needs::StepReach;
 use crate::condition::ValueType;
 use crate::template::VariableReference;
 
@@ -47,10 +48,20 @@ pub(super) struct StepVariables {
     steps: HashMap<String, ValueType>,
     /// Those of them that run one command.
     commands: HashSet<String>,
+    /// Steps that only the texts beside them in a loop know.
+    inner: HashMap<String, ValueType>,
+    /// The steps inside loops, each with its loop.
+    loops: HashMap<String, String>,
     /// Outputs of this and later steps, with the step and its place.
     later: HashMap<String, (String, SourceSpan)>,
     /// This and later steps.
     later_steps: HashMap<String, SourceSpan>,
+    /// All steps with their places.
+    announced: HashMap<String, SourceSpan>,
+    /// Which steps set which output.
+    writers: HashMap<String, String>,
+    /// Which steps can be seen, if steps say what they need.
+    reach: Option<StepReach>,
 }
 
 pub(super) struct VariableProblem {
@@ -82,7 +93,9 @@ impl StepVariables {
         output: Option<(&str, SourceSpan)>,
     ) {
         self.later_steps.entry(step.to_owned()).or_insert(span);
+        self.announced.entry(step.to_owned()).or_insert(span);
         if let Some((output, span)) = output {
+            self.writers.entry(output.to_owned()).or_insert_with(|| step.to_owned());
             self.later.entry(output.to_owned()).or_insert_with(|| (step.to_owned(), span));
         }
     }
@@ -102,9 +115,43 @@ impl StepVariables {
         self.commands.insert(step.to_owned());
     }
 
+    /// Says what the next step can see, if steps say what they need.
+    pub(super) fn set_reach(&mut self, reach: Option<StepReach>) {
+        self.reach = reach;
+    }
+
+    /// Why a step cannot be seen that has nothing to do with this one.
+    fn not_needed(&self, reference: &VariableReference, step: &str) -> Option<VariableProblem> {
+        let help = self.reach.as_ref()?.missing(step)?;
+        let message = format!(
+            "`${{{reference}}}` may not be known yet: this step does not need step `{step}`"
+        );
+        let problem = VariableProblem::new("not-needed", message).help(help);
+        Some(match self.announced.get(step) {
+            Some(span) => problem.also(*span, "this step"),
+            None => problem,
+        })
+    }
+
+    /// Whether a name may exist of which that cannot be said, because it is not known what comes
+    /// before what.
+    fn may_exist(&self, is_announced: bool) -> bool {
+        is_announced && self.reach.as_ref().is_some_and(StepReach::is_unknown)
+    }
+
     /// Adds names that exist only in the texts of one step, until they are removed.
     pub(super) fn set_local(&mut self, local: Vec<(String, ValueType)>) {
         self.local = local;
+    }
+
+    /// Adds steps that only the texts of one loop know, until they are removed.
+    pub(super) fn set_inner(&mut self, inner: HashMap<String, ValueType>) {
+        self.inner = inner;
+    }
+
+    /// Announces a step inside a loop.
+    pub(super) fn announce_inner(&mut self, step: &str, of: &str) {
+        self.loops.entry(step.to_owned()).or_insert_with(|| of.to_owned());
     }
 
     /// Whether a name is that of a variable here.
@@ -121,6 +168,14 @@ impl StepVariables {
             return self.step(reference);
         }
         let local = self.local.iter().find(|(name, _)| *name == reference.name);
+        if let (None, Some(step)) = (local, self.writers.get(&reference.name))
+            && let Some(problem) = self.not_needed(reference, step)
+        {
+            return Err(problem);
+        }
+        if local.is_none() && self.may_exist(self.later.contains_key(&reference.name)) {
+            return Ok(ValueType::Any);
+        }
         let found = local.map(|(_, found)| found).or_else(|| self.names.get(&reference.name));
         let Some(found) = found else { return Err(self.undefined(reference)) };
         if reference.name == "previous" && reference.path.len() > 1 {
@@ -155,7 +210,20 @@ impl StepVariables {
                 .help("write `${steps.NAME.output}`"))
             };
         };
-        let Some(output) = self.steps.get(step) else {
+        if let Some(problem) = self.not_needed(reference, step) {
+            return Err(problem);
+        }
+        if self.may_exist(self.later_steps.contains_key(step)) {
+            return Ok(ValueType::Any);
+        }
+        let Some(output) = self.inner.get(step).or_else(|| self.steps.get(step)) else {
+            if let Some(of) = self.loops.get(step) {
+                let message = format!(
+                    "`${{{reference}}}` is not defined: `{step}` is inside the loop `{of}`"
+                );
+                return Err(VariableProblem::new("undefined-variable", message)
+                    .help(format!("what the loop came to is `${{steps.{of}.output}}`")));
+            }
             if let Some(span) = self.later_steps.get(step) {
                 let message =
                     format!("`${{{reference}}}` is not known yet: step `{step}` is not over here");
@@ -165,7 +233,7 @@ impl StepVariables {
             }
             let message = format!(
                 "`${{{reference}}}` is not defined: there is no step `{step}`{}",
-                did_you_mean(step, self.steps.keys())
+                did_you_mean(step, self.steps.keys().chain(self.inner.keys()))
             );
             return Err(VariableProblem::new("undefined-variable", message));
         };
@@ -219,9 +287,9 @@ impl StepVariables {
         let message = format!("`${{{reference}}}` is not defined");
         let wrong = VariableProblem::new("undefined-variable", message);
         match name.as_str() {
-            "item" | "index" => wrong.help("it exists in the texts of a `parallel-agents` step only; with `as`, the item has another name"),
+            "item" | "index" => wrong.help("it exists in the texts of a step with `for_each` only; with `as`, the item has another name"),
             "iteration" | "previous" | "verdict" => {
-                wrong.help("it exists in the texts of an `agent-loop` step only")
+                wrong.help("it exists in the texts of loops only")
             }
             _ if self.fields("input").any(|field| field == name) => {
                 wrong.help(format!("inputs are written `${{input.{name}}}`"))

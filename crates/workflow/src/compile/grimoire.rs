@@ -11,10 +11,11 @@ use super::{CompileError, command, exit_codes, expect, shell};
 use crate::check::{CheckEnvironment, PositionFinder};
 use crate::condition::Condition;
 use crate::definition::grimoire::{
-    Grimoire, SandboxChoice, StepDefaults, StepDefinition as Written, StepType, UntilDefinition,
+    Grimoire, SandboxChoice, StepDefaults, StepDefinition as Written, StepType, UntilChoice,
+    UntilDefinition,
 };
 use crate::plan::{
-    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, LoopCheck, PlanForm, PlanInput,
+    DEFAULT_CONCURRENCY, DEFAULT_ITEM, DEFAULT_ITERATIONS, LoopCheck, LoopEnd, PlanForm, PlanInput,
     PlanStep, PlanTrigger, RetryPolicy, ShellScript, StepAction, WorkflowPlan,
 };
 use crate::template::TextTemplate;
@@ -33,6 +34,15 @@ pub(crate) fn grimoire(
     for (step, node) in written.steps.iter().zip(nodes) {
         let mut made = compile_step(step, &written.defaults, known)?;
         made.places = places.of(node, "");
+        if let StepAction::ForEach { step, .. } = &mut made.action {
+            step.places.clone_from(&made.places);
+        }
+        if let StepAction::Loop { steps, .. } = &mut made.action {
+            let nodes = node.get("steps").map(SourceNode::items).unwrap_or_default();
+            for (inner, node) in steps.iter_mut().zip(nodes) {
+                inner.places = places.of(node, "");
+            }
+        }
         steps.push(made);
     }
     // In the order of the file, which the map has lost.
@@ -90,6 +100,7 @@ fn compile_step(
     }
     Ok(PlanStep {
         name: step.name.clone(),
+        needs: step.needs.clone(),
         when: step.when.as_deref().map(Condition::parse).transpose()?,
         timeout: timeout.map(Into::into),
         retry,
@@ -116,6 +127,11 @@ fn compile_step(
 fn must_be_confined(step: &Written, defaults: &StepDefaults, action: &StepAction) -> bool {
     let required = step.sandbox.or(defaults.sandbox) == Some(SandboxChoice::Required);
     let has_process = !matches!(action, StepAction::Gate { script: None, .. });
+    if let StepAction::Loop { steps, .. } = action
+        && steps.iter().any(|inner| inner.unconfined)
+    {
+        return true;
+    }
     matches!(action, StepAction::AgentLoop { arbiter: Some(_), .. }) || (required && has_process)
 }
 
@@ -124,14 +140,20 @@ fn action(
     defaults: &StepDefaults,
     known: &CheckEnvironment,
 ) -> Result<StepAction, CompileError> {
+    let runs_over = !step.for_each.is_null();
     Ok(match step.kind {
-        StepType::Agent => StepAction::Agent { agent: agent::spec(step, defaults, known)? },
+        StepType::Agent if !runs_over => {
+            StepAction::Agent { agent: agent::spec(step, defaults, known)? }
+        }
         StepType::AgentLoop => {
             let agent = agent::spec(step, defaults, known)?;
             let arbiter = step.arbiter.as_ref();
             let arbiter = arbiter.map(|arbiter| agent::arbiter(arbiter, &agent)).transpose()?;
-            let until = step.until.as_ref().map(|until| loop_check(until, step, defaults));
-            let until = until.transpose()?;
+            let until = match &step.until {
+                Some(UntilChoice::Command(until)) => Some(loop_check(until, step, defaults)?),
+                Some(UntilChoice::Condition(_)) => return Err(CompileError::Value("until")),
+                None => None,
+            };
             if arbiter.is_none() && until.is_none() {
                 return Err(CompileError::Missing("arbiter"));
             }
@@ -144,15 +166,39 @@ fn action(
                 context: step.context.unwrap_or_default(),
             }
         }
-        StepType::ParallelAgents => StepAction::ParallelAgents {
+        StepType::ParallelAgents | StepType::Agent => StepAction::ParallelAgents {
             agent: agent::spec(step, defaults, known)?,
-            for_each: match &step.for_each {
-                Value::String(text) => TextTemplate::parse(text)?,
-                list @ Value::Array(_) => TextTemplate::constant(list.clone()),
-                _ => return Err(CompileError::Missing("for_each")),
-            },
+            for_each: for_each(step)?,
             item: step.item.clone().unwrap_or_else(|| DEFAULT_ITEM.to_owned()),
             max_concurrent: step.max_concurrent.unwrap_or(DEFAULT_CONCURRENCY),
+        },
+        StepType::Script | StepType::Gate if runs_over => {
+            if step.command.is_none() {
+                return Err(CompileError::Missing("command"));
+            }
+            // One element of it; what concerns the step as a whole is said of that alone.
+            let mut one = step.clone();
+            one.for_each = Value::Null;
+            (one.needs, one.when, one.output, one.needs_approval) = (None, None, None, false);
+            let one = compile_step(&one, defaults, known)?;
+            StepAction::ForEach {
+                step: Box::new(one),
+                for_each: for_each(step)?,
+                item: step.item.clone().unwrap_or_else(|| DEFAULT_ITEM.to_owned()),
+                max_concurrent: step.max_concurrent.unwrap_or(DEFAULT_CONCURRENCY),
+            }
+        }
+        StepType::Loop => StepAction::Loop {
+            steps: inner_steps(step, defaults, known)?,
+            until: match &step.until {
+                Some(UntilChoice::Command(until)) => {
+                    LoopEnd::Command(loop_check(until, step, defaults)?)
+                }
+                Some(UntilChoice::Condition(text)) => LoopEnd::Condition(Condition::parse(text)?),
+                None => return Err(CompileError::Missing("until")),
+            },
+            max_iterations: step.max_iterations.unwrap_or(DEFAULT_ITERATIONS),
+            on_max_iterations: step.on_max_iterations.unwrap_or_default(),
         },
         StepType::Script => StepAction::Script {
             script: script(step, defaults)?.ok_or(CompileError::Missing("command"))?,
@@ -164,6 +210,30 @@ fn action(
             skippable: step.skippable,
         },
     })
+}
+
+/// What a step runs over.
+fn for_each(step: &Written) -> Result<TextTemplate, CompileError> {
+    match &step.for_each {
+        Value::String(text) => Ok(TextTemplate::parse(text)?),
+        list @ Value::Array(_) => Ok(TextTemplate::constant(list.clone())),
+        _ => Err(CompileError::Missing("for_each")),
+    }
+}
+
+/// The steps of a round.
+fn inner_steps(
+    step: &Written,
+    defaults: &StepDefaults,
+    known: &CheckEnvironment,
+) -> Result<Vec<PlanStep>, CompileError> {
+    let written = step.steps.as_deref().filter(|steps| !steps.is_empty());
+    let written = written.ok_or(CompileError::Missing("steps"))?;
+    let inner = |inner: &Written| match inner.kind {
+        StepType::Agent | StepType::Script => compile_step(inner, defaults, known),
+        _ => Err(CompileError::Value("type")),
+    };
+    written.iter().map(inner).collect()
 }
 
 fn script(step: &Written, defaults: &StepDefaults) -> Result<Option<ShellScript>, CompileError> {

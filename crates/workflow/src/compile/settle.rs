@@ -46,6 +46,10 @@ fn agents(action: &mut StepAction) -> Vec<&mut AgentSpec> {
         StepAction::AgentLoop { agent, arbiter, .. } => {
             std::iter::once(agent).chain(arbiter).collect()
         }
+        StepAction::Loop { steps, .. } => {
+            steps.iter_mut().flat_map(|step| agents(&mut step.action)).collect()
+        }
+        StepAction::ForEach { step, .. } => agents(&mut step.action),
         StepAction::Stage { tasks } => tasks.iter_mut().map(|task| &mut task.agent).collect(),
         StepAction::Script { .. } | StepAction::Gate { .. } => Vec::new(),
     }

@@ -56,6 +56,7 @@ fn compile_stage(
         stage.tasks.into_iter().map(compile_task).collect();
     let action = StepAction::Stage { tasks: tasks? };
     Ok(PlanStep {
+        needs: None,
         name: stage.id,
         when: None,
         timeout: None,

@@ -14,7 +14,9 @@ use super::question::{above_entries, command_line, question_line, shortened};
 use crate::command::Command;
 use crate::input::{ObservedQuestion, QuestionRuling, ScreenObservation};
 use crate::rules::DecisionRule;
-use crate::state::{AnswerPhase, AskedQuestion, LiveJob, PendingText, RefusedQuestion, WorkflowRun};
+use crate::state::{
+    AnswerPhase, AskedQuestion, LiveJob, PendingText, RefusedQuestion, WorkflowRun,
+};
 
 /// How often rules deny the same question of an agent before a person is asked.
 const MAX_DENIALS: u32 = 5;
@@ -334,7 +336,7 @@ impl DecisionDraft {
         if !worked || live.turn.is_some() || self.is_kept(job) {
             return;
         }
-        let Some((_, step, _)) = self.current() else { return };
+        let Some((_, step, _)) = self.step_of(&job.task) else { return };
         if WorkflowRun::ends_when_idle(step, live) {
             return self.finish(&job.task, "the end of its turn".to_owned(), output);
         }

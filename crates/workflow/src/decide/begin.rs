@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::DecisionDraft;
 use crate::command::Command;
 use crate::input::SessionSpec;
-use crate::plan::{OnFailure, StepAction};
+use crate::plan::OnFailure;
 use crate::rules::DecisionRule;
 use crate::scope::kind;
 use crate::state::TaskVariables;
@@ -37,9 +37,9 @@ impl DecisionDraft {
     /// A step's turn has come: it is left out, waits for leave, or starts.
     pub(super) fn begin_step(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((index, step, _)) = run.current() else { return };
+        let Some((index, step, _)) = self.current() else { return };
         if let Some(condition) = &step.when {
-            let names = TaskVariables { run, local: Vec::new() };
+            let names = TaskVariables { run, step: index, local: Vec::new() };
             let scope = names.scope(condition.references().into_iter());
             match condition.evaluate(&scope) {
                 Ok(true) => {}
@@ -110,10 +110,10 @@ impl DecisionDraft {
 
     fn start_step(&mut self, approved_by: Option<String>) {
         let Some(run) = self.run() else { return };
-        let Some((index, step, _)) = run.current() else { return };
-        let items = match &step.action {
-            StepAction::ParallelAgents { for_each, .. } => {
-                let names = TaskVariables { run, local: Vec::new() };
+        let Some((index, step, _)) = self.current() else { return };
+        let items = match step.action.fan_out() {
+            Some((for_each, ..)) => {
+                let names = TaskVariables { run, step: index, local: Vec::new() };
                 match names.value(step, "for_each", for_each) {
                     Ok(Value::Array(items)) => Some(items),
                     Ok(other) => {
@@ -127,7 +127,7 @@ impl DecisionDraft {
                     Err(error) => return self.step_failed(error, false),
                 }
             }
-            _ => None,
+            None => None,
         };
         let (kind, step, at) = (step.action.kind().to_owned(), step.name.clone(), self.now);
         self.record(SessionEvent::StepStarted { step, index, kind, items, approved_by, at });

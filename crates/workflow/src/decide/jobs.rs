@@ -45,7 +45,7 @@ impl DecisionDraft {
             return;
         }
         let Some(live) = task.live() else { return };
-        let Some((_, step, _)) = run.current() else { return };
+        let Some((_, step, _)) = self.step_of(&job.task) else { return };
         let job = task.job();
         let (outcome, status, value) = judged(run, step, task, live, outcome);
         self.withdraw(&job, "the job has ended");
@@ -184,7 +184,9 @@ fn judged(
     }
     let mut value = None;
     if outcome.ok && outcome.omitted > 0 && !is_check {
-        judge_cut_output(step, task, &mut outcome);
+        let has_name = step.output.is_some() || step.of_task(task.role).0.output.is_some();
+        let is_used = has_name || *step.expected(task.role) != ExpectedOutput::Text;
+        judge_cut_output(is_used, &mut outcome);
     }
     if outcome.ok {
         let expected = step.expected(task.role);
@@ -230,11 +232,10 @@ fn says_something(outcome: &JobOutcome) -> bool {
 
 /// An output that is longer than a value may be, or of which the disk took only a part, is no result
 /// of a step whose result is used: the steps after it would work with a part of it.
-fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
+fn judge_cut_output(is_used: bool, outcome: &mut JobOutcome) {
     let kept = outcome.output.as_ref().map_or(0, String::len);
     let whole = kept as u64 + outcome.omitted;
     let lost = outcome.lost_words();
-    let is_used = step.output.is_some() || *step.expected(task.role) != ExpectedOutput::Text;
     outcome.ok = !is_used;
     outcome.reason = match lost {
         Some(lost) if is_used => format!("{lost}; make room, and let it run again"),
@@ -249,7 +250,8 @@ fn judge_cut_output(step: &PlanStep, task: &TaskRun, outcome: &mut JobOutcome) {
 
 /// Whether a lost job is started again because its step says so.
 fn is_retried_loss(step: &PlanStep, task: &TaskRun, outcome: &JobOutcome) -> bool {
-    let most = step.retry.attempts.max(1).saturating_add(MAX_LOST_RETRIES);
+    let own = step.of_task(task.role).0;
+    let most = own.retry.attempts.max(1).saturating_add(MAX_LOST_RETRIES);
     // An attempt whose program refused to be spoken to is none of these.
     let most = most.saturating_add(u32::from(task.without_channel.is_some()));
     outcome.ending == ProcessEnding::Lost

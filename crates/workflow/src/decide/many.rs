@@ -14,14 +14,13 @@ impl DecisionDraft {
     /// Starts what there is room for; when all have ended, the step does.
     pub(super) fn settle_many(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
-        let (total, room, fan_out) = match &step.action {
-            StepAction::ParallelAgents { max_concurrent, .. } => (
-                state.items.as_ref().map_or(0, |items| items.len()),
-                run.room(step, *max_concurrent),
-                true,
-            ),
-            StepAction::Stage { tasks } => (tasks.len(), u32::MAX, false),
+        let Some((_, step, state)) = self.current() else { return };
+        let (total, room, fan_out) = match (&step.action, step.action.fan_out()) {
+            (_, Some((.., most))) => {
+                let items = state.items.as_ref();
+                (items.map_or(0, |items| items.len()), run.room(step, most), true)
+            }
+            (StepAction::Stage { tasks }, _) => (tasks.len(), u32::MAX, false),
             _ => return,
         };
         let before = self.events.len();
@@ -106,9 +105,9 @@ impl DecisionDraft {
         let Some((_, step, state)) = self.current() else { return };
         let (total, failed) = (state.tasks.len(), state.failed);
         let summary = format!("{} of {total} succeeded", total - failed as usize);
-        let output = match step.action {
-            StepAction::ParallelAgents { .. } => StepOutput::Results,
-            _ => StepOutput::Value(Value::Null),
+        let output = match step.action.fan_out() {
+            Some(_) => StepOutput::Results,
+            None => StepOutput::Value(Value::Null),
         };
         self.complete_step(output, summary);
     }

@@ -92,11 +92,14 @@ impl DecisionDraft {
                 let number = run.retries.saturating_add(1);
                 self.record(SessionEvent::WorkflowRetried { run: number, by, why, at });
             }
-            RetryTarget::Blocked(intervention, choice) => {
-                let id = InterventionId::in_session(run.session(), intervention);
-                let decision =
-                    Box::new(InterventionDecision { why, ..InterventionDecision::new(choice, by) });
-                self.record(SessionEvent::InterventionResolved { id, decision, at });
+            RetryTarget::Blocked(blocked) => {
+                let session = run.session().clone();
+                for (intervention, choice) in blocked {
+                    let id = InterventionId::in_session(&session, intervention);
+                    let decision = InterventionDecision::new(choice, by.clone());
+                    let decision = Box::new(InterventionDecision { why: why.clone(), ..decision });
+                    self.record(SessionEvent::InterventionResolved { id, decision, at });
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ use super::DecisionDraft;
 use super::single::{failure, reason};
 use super::spec::summary;
 use crate::plan::{OnLimit, StepAction};
+use crate::rules::DecisionRule;
 use crate::state::{StepRun, TaskPhase, TaskRun};
 use crate::verdict::{ArbiterVerdict, judge};
 
@@ -56,7 +57,7 @@ impl DecisionDraft {
     }
 
     /// What follows from what the arbiter answered, or the command came to.
-    fn settle_judgement(
+    pub(super) fn settle_judgement(
         &mut self,
         round: u32,
         attempt: u32,
@@ -76,11 +77,16 @@ impl DecisionDraft {
         };
         match judged.verdict {
             LoopVerdict::Done => self.complete_loop(),
-            LoopVerdict::Actionable if round < state.rounds => {
-                self.start(TaskRole::Round(round + 1));
+            // In a loop of several steps, the first of those inside follows by itself.
+            LoopVerdict::Actionable
+                if round < state.rounds || !self.holds(DecisionRule::RoundsEnd) =>
+            {
+                if matches!(step.action, StepAction::AgentLoop { .. }) {
+                    self.start(TaskRole::Round(round + 1));
+                }
             }
             LoopVerdict::Actionable => {
-                let StepAction::AgentLoop { on_max_iterations, .. } = step.action else { return };
+                let Some((_, on_max_iterations)) = step.action.rounds() else { return };
                 let rounds = if round == 1 { "round is" } else { "rounds are" };
                 let reason =
                     format!("{round} {rounds} over, and there is still to do: {}", judged.reason);
@@ -106,7 +112,14 @@ impl DecisionDraft {
     /// The loop is done; its output is that of its last round.
     pub(super) fn complete_loop(&mut self) {
         let Some((_, _, state)) = self.current() else { return };
-        let worked = |task: &&TaskRun| matches!(task.role, TaskRole::Round(_));
+        let last = state.judged.last().map(|judged| judged.round);
+        let worked = |task: &&TaskRun| match task.role {
+            TaskRole::Round(_) => true,
+            TaskRole::Inner { round, .. } => {
+                last == Some(round) && matches!(task.phase, TaskPhase::Done { .. })
+            }
+            _ => false,
+        };
         let Some(task) = state.tasks.iter().rev().find(worked) else {
             return self.complete_step(StepOutput::Value(Value::Null), String::new());
         };
@@ -120,20 +133,23 @@ impl DecisionDraft {
     /// A person grants more rounds: as many as the text says, or as many as there were at first.
     pub(super) fn extend_loop(&mut self, decision: &InterventionDecision) {
         let Some((index, step, state)) = self.current() else { return };
-        let usual = match &step.action {
-            StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
-            _ => 1,
-        };
+        let usual = step.action.rounds().map_or(1, |(most, _)| most);
         let wanted = decision.text.as_deref().and_then(|text| text.trim().parse().ok());
         let more = wanted.unwrap_or(usual).clamp(1, MAX_ROUNDS_ADDED);
-        let limit = rounds(state).max(state.rounds).saturating_add(more);
+        let judged = state.judged.last().map_or(0, |judged| judged.round);
+        let limit = rounds(state).max(judged).max(state.rounds).saturating_add(more);
         self.record(SessionEvent::LoopExtended { index, limit });
     }
 }
 
 fn rounds(state: &StepRun) -> u32 {
     match state.tasks.last().map(|task| task.role) {
-        Some(TaskRole::Round(round) | TaskRole::Arbiter(round) | TaskRole::Check(round)) => round,
+        Some(
+            TaskRole::Round(round)
+            | TaskRole::Arbiter(round)
+            | TaskRole::Check(round)
+            | TaskRole::Inner { round, .. },
+        ) => round,
         _ => 0,
     }
 }
@@ -149,7 +165,7 @@ fn describe(task: &TaskRun) -> String {
 }
 
 /// What the command of a loop came to. Only exit code 0 ends the loop.
-fn check_verdict(task: &TaskRun) -> ArbiterVerdict {
+pub(super) fn check_verdict(task: &TaskRun) -> ArbiterVerdict {
     let TaskPhase::Done { value, exit_code, .. } = &task.phase else {
         return ArbiterVerdict { verdict: LoopVerdict::Unreadable, reason: String::new() };
     };

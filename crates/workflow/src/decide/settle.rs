@@ -1,12 +1,12 @@
 //! Writes down what follows from the state alone.
 
-use coven_model::event::{SessionEvent, StoppingEnd};
-use coven_model::{InterventionId, InterventionKind};
+use coven_model::event::{SessionEvent, StopCause, StoppingEnd};
+use coven_model::{AttemptId, InterventionId, InterventionKind};
 
 use super::DecisionDraft;
 use crate::plan::{OnFailure, OnLost, StepAction};
 use crate::rules::DecisionRule;
-use crate::state::{RunPhase, StepProgress};
+use crate::state::{RunPhase, StepProgress, TaskRun, WorkflowRun};
 
 impl DecisionDraft {
     /// Goes on until nothing follows any more.
@@ -35,17 +35,34 @@ impl DecisionDraft {
 
     fn go_on(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, _, state)) = run.current() else {
+        if run.current().is_none() {
             if run.phase == RunPhase::Running && self.settle_trees() {
                 self.record(SessionEvent::WorkflowCompleted { at: self.now });
             }
             return;
-        };
+        }
+        let all = self.holds(DecisionRule::BranchesGoOn);
+        if let Some((error, step)) = run.failure(all) {
+            if !run.is_over() {
+                self.fail_run(error, step);
+            }
+            return;
+        }
+        let active: Vec<u32> = run.active().map(|(index, ..)| index).collect();
+        for index in active {
+            self.step = Some(index);
+            self.settle_step();
+        }
+        self.step = None;
+    }
+
+    /// One thing that follows for the current step.
+    fn settle_step(&mut self) {
+        let Some((_, _, state)) = self.current() else { return };
         if state.progress == StepProgress::Running && self.ask_about_tree() {
             return;
         }
-        let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
+        let Some((_, step, state)) = self.current() else { return };
         match &state.progress {
             StepProgress::Waiting => self.begin_step(),
             StepProgress::Running if state.landing.is_some() => self.settle_landing(),
@@ -53,19 +70,17 @@ impl DecisionDraft {
                 StepAction::Agent { .. } | StepAction::Script { .. } => self.settle_single(),
                 StepAction::Gate { .. } => self.settle_gate(),
                 StepAction::AgentLoop { .. } => self.settle_loop(),
-                StepAction::ParallelAgents { .. } | StepAction::Stage { .. } => self.settle_many(),
+                StepAction::Loop { .. } => self.settle_steps(),
+                StepAction::ParallelAgents { .. }
+                | StepAction::ForEach { .. }
+                | StepAction::Stage { .. } => self.settle_many(),
             },
             StepProgress::Decided { kind, decision } => {
                 let (kind, decision) = (*kind, decision.as_ref().clone());
                 self.apply_decision(kind, decision);
             }
-            StepProgress::Failed { error, continues: false, .. } => {
-                let (error, name, over) = (error.clone(), step.name.clone(), run.is_over());
-                if !over {
-                    self.fail_run(error, name);
-                }
-            }
-            StepProgress::Blocked { intervention } if run.has_waiting_review() => {
+            StepProgress::Failed { continues: false, .. } => self.stop_failed_step(),
+            StepProgress::Blocked { intervention } if state.has_waiting_review() => {
                 self.withdraw_each(vec![*intervention], "a review begins another attempt");
             }
             // A person has to decide; or it is over, and then it is not its turn any more.
@@ -73,6 +88,22 @@ impl DecisionDraft {
             | StepProgress::Completed { .. }
             | StepProgress::Skipped { .. }
             | StepProgress::Failed { .. } => {}
+        }
+    }
+
+    /// A step failed while others go on: what is still alive of it is stopped.
+    fn stop_failed_step(&mut self) {
+        let Some((_, step, state)) = self.current() else { return };
+        if state.live == 0 {
+            return;
+        }
+        let by = format!("step {}", step.name);
+        let is_live = |task: &&TaskRun| task.live().is_some_and(|live| live.stop.is_none());
+        let jobs: Vec<AttemptId> = state.tasks.iter().filter(is_live).map(TaskRun::job).collect();
+        for job in jobs {
+            self.withdraw(&job, "its step failed");
+            let (cause, by) = (StopCause::Unwanted, by.clone());
+            self.record(SessionEvent::TaskStopping { job, cause, by, output: None });
         }
     }
 
@@ -86,7 +117,7 @@ impl DecisionDraft {
 
     /// The run fails, once nothing is alive.
     fn fail_run(&mut self, error: String, step: String) {
-        let alive = self.current().is_some_and(|(_, _, state)| state.live > 0);
+        let alive = self.run().is_some_and(WorkflowRun::is_alive);
         let waits = self.run().is_some_and(|run| !run.interventions.is_empty());
         if alive || waits {
             let (end, by, at) = (StoppingEnd::Failed, format!("step {step}"), self.now);
@@ -104,7 +135,7 @@ impl DecisionDraft {
         self.withdraw_all();
         let Some(run) = self.run() else { return };
         let RunPhase::Stopping { end, by, why } = run.phase.clone() else { return };
-        let live = run.current().is_some_and(|(_, _, state)| state.live > 0);
+        let live = run.is_alive();
         let kept = end == StoppingEnd::Cancelled && !run.kept.is_empty();
         if (live || kept || run.trees_are_busy()) && self.holds(DecisionRule::DrainFirst) {
             return;
@@ -113,7 +144,8 @@ impl DecisionDraft {
         match end {
             StoppingEnd::Cancelled => self.record(SessionEvent::WorkflowCancelled { by, why, at }),
             StoppingEnd::Failed => {
-                let step = run.current().map(|(_, step, _)| step.name.clone());
+                let failed = run.active().find(|(_, _, state)| state.has_failed());
+                let step = failed.or_else(|| run.current()).map(|(_, step, _)| step.name.clone());
                 self.record(SessionEvent::WorkflowFailed { error: why, step, at });
             }
         }
@@ -168,5 +200,29 @@ impl DecisionDraft {
         let Some((index, step, _)) = self.current() else { return };
         let (step, at) = (step.name.clone(), self.now);
         self.record(SessionEvent::StepFailed { step, index, error, continues, at });
+    }
+}
+
+impl WorkflowRun {
+    /// Why the run cannot go on, with the step that says it: all steps whose turn it is have failed.
+    /// One that failed does not keep others from going on that do not need it.
+    fn failure(&self, all: bool) -> Option<(String, String)> {
+        let mut failed = Vec::new();
+        for (_, step, state) in self.active() {
+            match &state.progress {
+                StepProgress::Failed { error, continues: false, .. } => failed.push((step, error)),
+                _ if all => return None,
+                _ => {}
+            }
+        }
+        let ((step, error), others) = failed.split_first()?;
+        let error = match others {
+            [] => (*error).clone(),
+            others => {
+                let names: Vec<&str> = others.iter().map(|(step, _)| step.name.as_str()).collect();
+                format!("{error} (and {} failed as well)", names.join(", "))
+            }
+        };
+        Some((error, step.name.clone()))
     }
 }

@@ -27,9 +27,9 @@ impl DecisionDraft {
 
     pub(super) fn settle_gate(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
+        let Some((index, step, state)) = self.current() else { return };
         let StepAction::Gate { script, message, skippable } = &step.action else { return };
-        let names = TaskVariables { run, local: Vec::new() };
+        let names = TaskVariables { run, step: index, local: Vec::new() };
         let message = match message {
             Some(message) => match names.text(step, "message", message) {
                 Ok(message) => Some(message),
@@ -58,6 +58,7 @@ impl DecisionDraft {
         let Some((_, step, state)) = self.current() else { return };
         let Some(task) = state.task(place) else { return };
         let role = task.role;
+        let (step, _) = step.of_task(role);
         match &task.phase {
             TaskPhase::Ready { at_once: false } if !step.retry.delay.is_zero() => {
                 let (timer, due) = (task.next_attempt(), self.now.after(step.retry.delay));

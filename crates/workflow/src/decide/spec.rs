@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 
 use super::DecisionDraft;
 use crate::expect::{ExpectedOutput, comments};
-use crate::plan::{AgentSpec, LoopContext, PlanStep, ShellScript, StepAction};
+use crate::plan::{
+    AgentSpec, DEFAULT_ITEM, LoopContext, LoopEnd, PlanStep, ShellScript, StepAction,
+};
 use crate::state::{AgentConversation, Local, StepRun, TaskRun, TaskVariables, WorkflowRun};
 use crate::template::{TextTemplate, to_text};
 
 mod arbiter;
+mod inner;
 mod review;
 
 /// How long a summary is at most, in characters.
@@ -186,8 +189,8 @@ impl DecisionDraft {
             return;
         }
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
-        match started(run, step, state, role) {
+        let Some((index, step, state)) = self.current() else { return };
+        match started(run, (index, step, state), role) {
             Ok(mut started) => {
                 started.at = self.now;
                 self.record(SessionEvent::TaskStarted(Box::new(started)));
@@ -199,14 +202,14 @@ impl DecisionDraft {
 
 fn started(
     run: &WorkflowRun,
-    step: &PlanStep,
-    state: &StepRun,
+    (index, step, state): (u32, &PlanStep, &StepRun),
     role: TaskRole,
 ) -> Result<TaskStarted, String> {
     let before = state.task_of(role);
     let attempt = before.map_or(1, |task| task.attempt.saturating_add(1));
-    let limit = before.map_or(step.retry.attempts.max(1), |task| task.limit.max(attempt));
-    let names = TaskVariables { run, local: local(run, step, state, role) };
+    let attempts = step.of_task(role).0.retry.attempts.max(1);
+    let limit = before.map_or(attempts, |task| task.limit.max(attempt));
+    let names = TaskVariables { run, step: index, local: local(run, step, state, role) };
     let task = task_id(step, role)?;
     let mut given = job_draft(&names, step, state, role)?;
     let tree = run.tree_of(step, role);
@@ -298,6 +301,9 @@ fn task_id(step: &PlanStep, role: TaskRole) -> Result<TaskId, String> {
         (TaskRole::Round(round), _) => format!("{name}.r{round}"),
         (TaskRole::Arbiter(round), _) => format!("{name}.r{round}.arbiter"),
         (TaskRole::Check(round), _) => format!("{name}.r{round}.check"),
+        (TaskRole::Inner { round, .. }, _) => {
+            format!("{name}.r{round}.{}", step.of_task(role).0.name)
+        }
     };
     TaskId::new(id).map_err(|error| error.to_string())
 }
@@ -312,25 +318,26 @@ pub(super) fn local(
     let name = |name: &str, value: Value| (name.to_owned(), Arc::new(value));
     let tree = run.tree_of(step, role).and_then(|tree| run.job_tree(&tree));
     let mut names = match (role, &step.action) {
-        (TaskRole::Item(index), StepAction::ParallelAgents { item, .. }) => {
+        (TaskRole::Item(index), action) => {
+            let item = action.fan_out().map_or(DEFAULT_ITEM, |(_, item, _)| item);
             let element = state.items.as_ref().and_then(|items| items.get(index as usize));
             vec![name(item, element.cloned().unwrap_or_default()), name("index", json!(index))]
         }
+        (TaskRole::Inner { round, place }, StepAction::Loop { steps, .. }) => {
+            let output = inner::last_output(state, round.saturating_sub(1));
+            let mut names = round_names(state, round, output.as_deref());
+            names.extend(inner::names(steps, state, (round, place as usize)));
+            names
+        }
+        (TaskRole::Check(round), StepAction::Loop { steps, .. }) => {
+            let output = inner::last_output(state, round.saturating_sub(1));
+            let mut names = round_names(state, round, output.as_deref());
+            names.extend(inner::names(steps, state, (round, steps.len())));
+            names
+        }
         (TaskRole::Round(round) | TaskRole::Arbiter(round) | TaskRole::Check(round), _) => {
-            let before = round.saturating_sub(1);
-            let judged = state.verdict(before);
-            let output = arbiter::output(state, before);
-            vec![
-                name("iteration", json!(round)),
-                name("previous", json!({ "output": output.as_deref() })),
-                name(
-                    "verdict",
-                    json!({
-                        "verdict": judged.map(|judged| judged.verdict.as_str()),
-                        "reason": judged.map(|judged| judged.reason.as_str()),
-                    }),
-                ),
-            ]
+            let output = arbiter::output(state, round.saturating_sub(1));
+            round_names(state, round, output.as_deref())
         }
         _ => Vec::new(),
     };
@@ -344,17 +351,39 @@ pub(super) fn local(
     names
 }
 
+/// What a task in a round knows of the round before.
+fn round_names(state: &StepRun, round: u32, output: Option<&Value>) -> Vec<Local> {
+    let name = |name: &str, value: Value| (name.to_owned(), Arc::new(value));
+    let judged = state.verdict(round.saturating_sub(1));
+    vec![
+        name("iteration", json!(round)),
+        name("previous", json!({ "output": output })),
+        name(
+            "verdict",
+            json!({
+                "verdict": judged.map(|judged| judged.verdict.as_str()),
+                "reason": judged.map(|judged| judged.reason.as_str()),
+            }),
+        ),
+    ]
+}
+
 fn job_draft(
     names: &TaskVariables<'_>,
     step: &PlanStep,
     state: &StepRun,
     role: TaskRole,
 ) -> Result<JobDraft, String> {
+    let (step, role) = step.of_task(role);
     let mut given = match (role, &step.action) {
         (_, StepAction::Script { script, .. } | StepAction::Gate { script: Some(script), .. }) => {
             given_script(names, step, "command", script)?
         }
-        (TaskRole::Check(_), StepAction::AgentLoop { until: Some(until), .. }) => {
+        (
+            TaskRole::Check(_),
+            StepAction::AgentLoop { until: Some(until), .. }
+            | StepAction::Loop { until: LoopEnd::Command(until), .. },
+        ) => {
             let given = given_script(names, step, "until.command", &until.script)?;
             JobDraft { timeout: until.timeout, ..given }
         }

@@ -2,16 +2,17 @@
 //! step is over, and a tree goes only when nothing in it is lost.
 
 use coven_model::event::{SessionEvent, StepOutput, TaskRole, TreeWanted};
-use coven_model::{InterventionKind, TaskId, TreeId, TreeSource, TreeWork};
+use coven_model::{Intervention, InterventionKind, TaskId, TreeId, TreeSource, TreeWork};
 
 use super::DecisionDraft;
 use super::spec::local;
 use crate::command::Command;
 use crate::input::TreeReport;
-use crate::plan::{LandMode, OnConflict};
+use crate::plan::{LandMode, OnConflict, PlanStep, StepAction};
 use crate::rules::DecisionRule;
 use crate::state::{
-    LandingPhase, RunPhase, State, TaskPhase, TaskVariables, TreePhase, TreeRun, WorkflowRun,
+    LandingPhase, RunPhase, State, StepRun, TaskPhase, TaskVariables, TreePhase, TreeRun,
+    WorkflowRun,
 };
 
 /// How many files are named in a sentence.
@@ -108,8 +109,11 @@ impl DecisionDraft {
     /// for, it is now.
     pub(super) fn tree_is_ready(&mut self, role: TaskRole) -> bool {
         let Some(run) = self.run() else { return false };
-        let Some((_, step, _)) = run.current() else { return false };
+        let Some((index, step, _)) = self.current() else { return false };
         let Some(id) = run.tree_of(step, role) else { return true };
+        if id == TreeId::Run && run.identity.graph().is_some() && run.run_tree_is_reserved(index) {
+            return false;
+        }
         match run.tree(&id) {
             Some(tree) if tree.phase == TreePhase::Wanted => !self.holds(DecisionRule::TreeFirst),
             // The next may write over what was done there.
@@ -149,13 +153,10 @@ impl DecisionDraft {
     /// such a thing.
     pub(super) fn ask_about_tree(&mut self) -> bool {
         let Some(run) = self.run() else { return false };
-        let Some((_, step, _)) = run.current() else { return false };
+        let Some((index, step, _)) = self.current() else { return false };
         let is_of_step = |tree: &TreeRun| match tree.tree.task() {
             None => true,
-            Some(task) => {
-                run.identity.locate(task).is_some_and(|(place, _)| place == run.cursor as usize)
-                    || task.as_str() == step.name
-            }
+            Some(task) => run.active_of(task) == Some(index) || task.as_str() == step.name,
         };
         let found = run.trees().find_map(|tree| {
             let problem = tree.problem.as_ref().filter(|_| is_of_step(tree))?;
@@ -165,6 +166,13 @@ impl DecisionDraft {
             Some((tree.tree.task().cloned(), problem.work, reason))
         });
         let Some((task, work, reason)) = found else { return false };
+        // That of the run may be asked about by another step already.
+        let is_asked = |asked: &Intervention| {
+            asked.kind == InterventionKind::TreeProblem && asked.task == task
+        };
+        if run.identity.graph().is_some() && run.interventions().any(is_asked) {
+            return true;
+        }
         let kind = InterventionKind::TreeProblem;
         let Some(mut intervention) = self.intervention(kind, task, reason) else { return false };
         if work != TreeWork::Land {
@@ -179,7 +187,7 @@ impl DecisionDraft {
     /// The work of a step is done: its trees are landed first, if it has any.
     pub(super) fn complete_step(&mut self, output: StepOutput, summary: String) {
         let Some(run) = self.run() else { return };
-        let Some((index, step, state)) = run.current() else { return };
+        let Some((index, step, state)) = self.current() else { return };
         let lands = run.wants_task_trees(step) && state.landing.is_none();
         if lands && self.holds(DecisionRule::LandFirst) {
             let (step, at) = (step.name.clone(), self.now);
@@ -191,7 +199,7 @@ impl DecisionDraft {
     /// Lands the trees of the step, one after the other, and then the step is over.
     pub(super) fn settle_landing(&mut self) {
         let Some(run) = self.run() else { return };
-        let Some((_, step, state)) = run.current() else { return };
+        let Some((index, step, state)) = self.current() else { return };
         let Some(landing) = &state.landing else { return };
         if state.live > 0 {
             return;
@@ -212,7 +220,7 @@ impl DecisionDraft {
             return self.open_intervention(kind, Some(id), error);
         }
         let open: Vec<TreeRun> =
-            run.landable().filter(|tree| !tree.is_settled()).cloned().collect();
+            run.landable(index).filter(|tree| !tree.is_settled()).cloned().collect();
         let Some(next) = open.first() else {
             let (output, summary) = (landing.output.clone(), landing.summary.clone());
             return self.step_completed(output, summary);
@@ -271,14 +279,16 @@ impl DecisionDraft {
 
     /// The task whose tree stands before all others that are to be landed, and conflicts.
     pub(super) fn conflicting(&self) -> Option<TaskId> {
-        let mut open = self.run()?.landable().filter(|tree| !tree.is_settled());
+        let (index, ..) = self.current()?;
+        let mut open = self.run()?.landable(index).filter(|tree| !tree.is_settled());
         let is_conflict = |tree: &&TreeRun| matches!(tree.landing, LandingPhase::Conflict { .. });
         open.next().filter(is_conflict)?.tree.task().cloned()
     }
 
     /// The agent of a task is started again, to resolve the conflict in its tree.
     pub(super) fn start_resolution(&mut self, task: &TaskId) {
-        let role = self.run().and_then(|run| run.resolver(task));
+        let role = self.run().zip(self.current());
+        let role = role.and_then(|(run, (index, ..))| run.resolver(index, task));
         match role {
             Some(role) => self.start(role),
             None => self.step_failed(format!("there is no agent for the tree of {task}"), false),
@@ -334,15 +344,35 @@ pub(super) fn resolution_prompt(run: &WorkflowRun, tree: &TreeId) -> Option<Stri
 }
 
 impl WorkflowRun {
-    /// The role of the agent that worked last in the tree of a task.
-    fn resolver(&self, task: &TaskId) -> Option<TaskRole> {
-        let (_, step, state) = self.current()?;
+    /// The role of the agent of a step that worked last in the tree of a task.
+    fn resolver(&self, step: u32, task: &TaskId) -> Option<TaskRole> {
+        let (_, step, state) = self.step_at(step)?;
         let tree = TreeId::Task(task.clone());
         let mut tasks = state.tasks.iter().rev();
+        // Of a loop of several steps, a command cannot resolve anything.
+        let is_command = |role: TaskRole| {
+            let inner = step.of_task(role).0;
+            !step.inner().is_empty() && !matches!(inner.action, StepAction::Agent { .. })
+        };
         let found = tasks.find(|task| {
-            self.tree_of(step, task.role).as_ref() == Some(&tree) && !task.role.is_judge()
+            self.tree_of(step, task.role).as_ref() == Some(&tree)
+                && !task.role.is_judge()
+                && !is_command(task.role)
         });
         found.map(|task| task.role)
+    }
+
+    /// The step that works in a tree, or else the one whose turn it is.
+    fn working_on(&self, tree: &TreeId) -> Option<(u32, &PlanStep, &StepRun)> {
+        let task = tree.task();
+        let by_task = task.and_then(|task| self.active_of(task));
+        let index = by_task.or_else(|| self.active_named(task?.as_str()));
+        index.and_then(|index| self.step_at(index)).or_else(|| self.current())
+    }
+
+    /// The name of the step that works in a tree, or else of the one whose turn it is.
+    pub fn step_of_tree(&self, tree: &TreeId) -> Option<&str> {
+        self.working_on(tree).map(|(_, step, _)| step.name.as_str())
     }
 
     /// The message of the commit with what was left uncommitted in a tree.
@@ -353,11 +383,12 @@ impl WorkflowRun {
             format!("{}: {goal}", self.identity.name)
         };
         let Some(id) = tree.task() else { return fallback() };
-        let Some((_, step, state)) = self.current() else { return fallback() };
-        let role = self.resolver(id);
+        let Some((index, step, state)) = self.working_on(tree) else { return fallback() };
+        let role = self.resolver(index, id);
         let task = role.and_then(|role| state.task_of(role));
         if let (Some(template), Some(role)) = (&step.commit, role) {
-            let names = TaskVariables { run: self, local: local(self, step, state, role) };
+            let local = local(self, step, state, role);
+            let names = TaskVariables { run: self, step: index, local };
             if let Ok(text) = names.text(step, "commit", template)
                 && !text.trim().is_empty()
             {

@@ -15,7 +15,7 @@ use crate::plan::{
     InputType, Isolation, LandMode, LoopContext, OnConflict, OnFailure, OnLimit, OnLost,
 };
 
-/// A grimoire: a workflow of named steps that run one after another.
+/// A grimoire: a workflow of named steps that run one after another, or as they need each other.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Grimoire {
@@ -35,7 +35,7 @@ pub struct Grimoire {
     /// What holds for every step that does not say otherwise.
     #[serde(default)]
     pub defaults: StepDefaults,
-    /// The steps, in the order in which they run.
+    /// The steps, in the order in which they run unless they say what they need.
     #[schemars(length(min = 1))]
     pub steps: Vec<StepDefinition>,
 }
@@ -147,9 +147,12 @@ pub struct StepDefinition {
     /// What it is called: lowercase letters, digits and dashes, once in the grimoire.
     #[schemars(schema_with = "kebab")]
     pub name: String,
-    /// What it does: `agent`, `agent-loop`, `parallel-agents`, `script` or `gate`.
+    /// What it does: `agent`, `agent-loop`, `parallel-agents`, `loop`, `script` or `gate`.
     #[serde(rename = "type")]
     pub kind: StepType,
+    /// The steps that must be over before it starts, by name: `[plan, build]`; `[]` starts it at
+    /// once. Without it, the step written before it.
+    pub needs: Option<Vec<String>>,
     /// The step is skipped unless this holds when its turn comes: `size == 'large'`.
     pub when: Option<String>,
     /// How long each attempt may take, such as `30m`.
@@ -235,26 +238,30 @@ pub struct StepDefinition {
     #[schemars(schema_with = "exit_codes")]
     #[serde(default)]
     pub ok_exit_codes: Value,
-    /// The array that is run over: `${tasks}`, or a list. For `parallel-agents`.
+    /// The array that is run over, an agent or a command for each element: `${tasks}`, or a list. For
+    /// agents, scripts and gates with a command.
     #[schemars(schema_with = "for_each")]
     #[serde(default)]
     pub for_each: Value,
-    /// What an element is called in the prompt; `item` if nothing is said. For `parallel-agents`.
+    /// What an element is called in the texts; `item` if nothing is said. With `for_each`.
     #[serde(rename = "as")]
     pub item: Option<String>,
-    /// How many agents run at a time; 4 if nothing is said. For `parallel-agents`.
+    /// How many run at a time; 4 if nothing is said. With `for_each`.
     #[schemars(range(min = 1, max = 1000))]
     pub max_concurrent: Option<u32>,
     /// The agent that judges each round. For `agent-loop`.
     pub arbiter: Option<ArbiterDefinition>,
-    /// The command that ends the loop by exit code 0, beside or instead of an arbiter:
-    /// `{command: cargo test}`. For `agent-loop`.
-    pub until: Option<UntilDefinition>,
-    /// How many rounds there are at most; 5 if nothing is said. For `agent-loop`.
+    /// The steps of a round: agents and scripts, one after the other. For `loop`.
+    #[schemars(length(min = 1))]
+    pub steps: Option<Vec<StepDefinition>>,
+    /// What ends the loop: a command by exit code 0, `{command: cargo test}`, in an `agent-loop` beside
+    /// or instead of an arbiter; in a `loop` also a condition that holds after a round. For loops.
+    pub until: Option<UntilChoice>,
+    /// How many rounds there are at most; 5 if nothing is said. For loops.
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: Option<u32>,
     /// What happens after the last round: `block` (the default) asks a person, `proceed` goes on
-    /// with what there is, `fail` fails the step. For `agent-loop`.
+    /// with what there is, `fail` fails the step. For loops.
     #[schemars(with = "OnLimitName")]
     #[serde(default)]
     pub on_max_iterations: Option<OnLimit>,
@@ -287,6 +294,8 @@ pub enum StepType {
     AgentLoop,
     /// One agent for each element of an array.
     ParallelAgents,
+    /// Steps in rounds, until a command or a condition says that they are done.
+    Loop,
     /// Runs a command in a shell.
     Script,
     /// A check that has to pass.
@@ -334,6 +343,16 @@ pub struct RetryDefinition {
     pub attempts: u32,
     /// How long to wait before each but the first, such as `10s`.
     pub delay: Option<HumanDuration>,
+}
+
+/// What ends a loop, as it is written.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum UntilChoice {
+    /// A condition.
+    Condition(String),
+    Command(UntilDefinition),
 }
 
 /// The command that says after each round whether a loop is done.

@@ -136,12 +136,9 @@ fn require(run: &mut WorkflowRun, intervention: &Intervention, attempt: Option<u
             }
         });
     } else {
-        if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
-            return;
-        }
-        if let Some(step) = run.current_mut() {
-            step.progress = StepProgress::Blocked { intervention: number };
-        }
+        let index = run.active_named(&intervention.step);
+        let Some(step) = index.and_then(|index| run.active_mut(index)) else { return };
+        step.progress = StepProgress::Blocked { intervention: number };
     }
     let job = attempt_of(&pending).filter(|_| intervention.kind == InterventionKind::EndedTurn);
     if let Some(job) = job {
@@ -245,25 +242,23 @@ fn decide_step(
     intervention: &Intervention,
     decision: &InterventionDecision,
 ) {
-    if run.current().is_none_or(|(_, step, _)| step.name != intervention.step) {
-        return;
-    }
-    if super::tree::decide(run, intervention, decision) {
+    let Some(index) = run.active_named(&intervention.step) else { return };
+    if super::tree::decide(run, index, intervention, decision) {
         return;
     }
     if matches!(decision.choice, InterventionChoice::Retry | InterventionChoice::RetryFailed) {
         run.retries = run.retries.saturating_add(1);
-        retry_step(run);
-    } else if let Some(step) = run.current_mut() {
+        retry_step(run, index);
+    } else if let Some(step) = run.active_mut(index) {
         let decision = Box::new(decision.clone());
         step.progress = StepProgress::Decided { kind: intervention.kind, decision };
     }
 }
 
 fn unblock(run: &mut WorkflowRun, number: u64) {
-    if let Some(step) = run.current_mut()
-        && step.progress == (StepProgress::Blocked { intervention: number })
-    {
+    let blocked = StepProgress::Blocked { intervention: number };
+    let index = run.active().find(|(_, _, step)| step.progress == blocked).map(|(index, ..)| index);
+    if let Some(step) = index.and_then(|index| run.active_mut(index)) {
         step.progress = StepProgress::Running;
     }
 }

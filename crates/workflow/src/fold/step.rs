@@ -6,20 +6,18 @@ use coven_model::event::{LoopVerdict, SessionEvent, StepOutput, TaskRole};
 use coven_model::{Timestamp, TokenUsage, TreeId};
 use serde_json::{Map, Value, json};
 
-use crate::plan::StepAction;
+use crate::plan::{OnFailure, PlanStep, StepAction};
+use crate::rules::ActiveRules;
 use crate::state::{
     LandingPhase, RoundVerdict, StepLanding, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun,
 };
 
-pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
-    let cursor = run.cursor;
+pub(super) fn apply(run: &mut WorkflowRun, rules: ActiveRules, event: &SessionEvent) {
     match event {
-        SessionEvent::StepStarted { index, items, approved_by, at, .. } if *index == cursor => {
-            let rounds = match run.current().map(|(_, step, _)| &step.action) {
-                Some(StepAction::AgentLoop { max_iterations, .. }) => *max_iterations,
-                _ => 0,
-            };
-            if let Some(step) = run.current_mut() {
+        SessionEvent::StepStarted { index, items, approved_by, at, .. } => {
+            let rounds = run.step_at(*index).and_then(|(_, step, _)| step.action.rounds());
+            let rounds = rounds.map_or(0, |(most, _)| most);
+            if let Some(step) = run.active_mut(*index) {
                 step.approved_by.clone_from(approved_by);
                 step.progress = StepProgress::Running;
                 step.started_at = Some(*at);
@@ -27,13 +25,12 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 step.rounds = rounds;
             }
         }
-        SessionEvent::StepCompleted { index, output, at, .. } if *index == cursor => {
-            let Some((_, _, step)) = run.current() else { return };
-            let (output, exit_code) = read(run, step, output);
-            finish_step(run, StepProgress::Completed { output, exit_code }, *at);
+        SessionEvent::StepCompleted { index, output, at, .. } => {
+            let (output, exit_code) = read(run, *index, output);
+            finish_step(run, rules, *index, StepProgress::Completed { output, exit_code }, *at);
         }
-        SessionEvent::StepLanding { index, summary, output, .. } if *index == cursor => {
-            if let Some(step) = run.current_mut() {
+        SessionEvent::StepLanding { index, summary, output, .. } => {
+            if let Some(step) = run.active_mut(*index) {
                 step.progress = StepProgress::Running;
                 step.landing = Some(StepLanding {
                     summary: summary.clone(),
@@ -43,23 +40,23 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 });
             }
         }
-        SessionEvent::StepFailed { index, error, continues, at, .. } if *index == cursor => {
-            let Some((_, _, step)) = run.current() else { return };
+        SessionEvent::StepFailed { index, error, continues, at, .. } => {
+            let Some(step) = run.active_mut(*index) else { return };
             let exit_code = step.failed_exit_code();
             let progress =
                 StepProgress::Failed { error: error.clone(), continues: *continues, exit_code };
             if *continues {
-                finish_step(run, progress, *at);
-            } else if let Some(step) = run.current_mut() {
+                finish_step(run, rules, *index, progress, *at);
+            } else {
                 step.progress = progress;
                 step.ended_at = Some(*at);
             }
         }
-        SessionEvent::StepSkipped { index, reason, at, .. } if *index == cursor => {
-            finish_step(run, StepProgress::Skipped { reason: reason.clone() }, *at);
+        SessionEvent::StepSkipped { index, reason, at, .. } => {
+            finish_step(run, rules, *index, StepProgress::Skipped { reason: reason.clone() }, *at);
         }
-        SessionEvent::LoopJudged { index, round, attempt, verdict, reason } if *index == cursor => {
-            if let Some(step) = run.current_mut() {
+        SessionEvent::LoopJudged { index, round, attempt, verdict, reason } => {
+            if let Some(step) = run.active_mut(*index) {
                 step.judged.push(RoundVerdict {
                     round: *round,
                     attempt: *attempt,
@@ -68,8 +65,8 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
                 });
             }
         }
-        SessionEvent::LoopExtended { index, limit } if *index == cursor => {
-            if let Some(step) = run.current_mut() {
+        SessionEvent::LoopExtended { index, limit } => {
+            if let Some(step) = run.active_mut(*index) {
                 step.rounds = *limit;
                 step.progress = StepProgress::Running;
             }
@@ -78,25 +75,32 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
     }
 }
 
-/// The step is over, and the next one's turn has come.
-fn finish_step(run: &mut WorkflowRun, progress: StepProgress, at: Timestamp) {
-    let Some(step) = run.current_mut() else { return };
+/// The step is over, and the turn of those that follow it has come.
+fn finish_step(
+    run: &mut WorkflowRun,
+    rules: ActiveRules,
+    index: u32,
+    progress: StepProgress,
+    at: Timestamp,
+) {
+    let Some(step) = run.active_mut(index) else { return };
     step.progress = progress;
     step.ended_at = Some(at);
     let used = step.tasks.iter().fold(TokenUsage::default(), |sum, task| sum.plus(task.usage()));
     run.usage = run.usage.plus(used);
-    if let Some((_, step, _)) = run.current() {
+    if let Some((_, step, _)) = run.step_at(index) {
         let name = step.name.clone();
         run.interventions.retain(|_, pending| pending.intervention.step != name);
     }
-    run.cursor = run.cursor.saturating_add(1);
+    run.pass(index, rules);
 }
 
 /// The output that a fact points to, and the exit code of the one command there was.
-fn read(run: &WorkflowRun, step: &StepRun, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
+fn read(run: &WorkflowRun, index: u32, output: &StepOutput) -> (Arc<Value>, Option<i32>) {
+    let Some((_, plan, step)) = run.step_at(index) else { return (Arc::default(), None) };
     match output {
         StepOutput::Value(value) => (Arc::new(value.clone()), None),
-        StepOutput::Results => (Arc::new(results(run, step)), None),
+        StepOutput::Results => (Arc::new(results(run, plan, step)), None),
         StepOutput::Task(id) => {
             let mut newest = step.tasks.iter().rev();
             match newest.find(|task| task.id == *id).map(|task| &task.phase) {
@@ -108,8 +112,7 @@ fn read(run: &WorkflowRun, step: &StepRun, output: &StepOutput) -> (Arc<Value>, 
 }
 
 /// What became of each item, in the order of the items.
-fn results(run: &WorkflowRun, step: &StepRun) -> Value {
-    let plan = run.current().map(|(_, plan, _)| plan);
+fn results(run: &WorkflowRun, plan: &PlanStep, step: &StepRun) -> Value {
     let items = step.items.as_deref().map(Vec::as_slice).unwrap_or_default();
     let result = |(index, item): (usize, &Value)| {
         let task = step.task(index);
@@ -124,7 +127,16 @@ fn results(run: &WorkflowRun, step: &StepRun) -> Value {
             result.insert("ok".to_owned(), json!(false));
             result.insert("error".to_owned(), json!(error));
         }
-        let tree = plan.and_then(|plan| run.tree_of(plan, TaskRole::Item(index as u32)));
+        if matches!(plan.action, StepAction::ForEach { .. }) {
+            let exit_code = match task.map(|task| &task.phase) {
+                Some(TaskPhase::Done { exit_code, .. } | TaskPhase::Failed { exit_code, .. }) => {
+                    *exit_code
+                }
+                _ => None,
+            };
+            result.insert("exit_code".to_owned(), json!(exit_code));
+        }
+        let tree = run.tree_of(plan, TaskRole::Item(index as u32));
         let tree = tree.filter(|tree| *tree != TreeId::Run);
         if let Some(tree) = tree.and_then(|tree| run.tree(&tree)) {
             result.insert("branch".to_owned(), json!(tree.branch));
@@ -138,19 +150,21 @@ fn results(run: &WorkflowRun, step: &StepRun) -> Value {
     items.iter().enumerate().map(result).collect()
 }
 
-/// The step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
+/// A step that stopped the run, or blocks it, is tried again: what failed in it, or if nothing
 /// had begun, all of it.
-pub(super) fn retry_step(run: &mut WorkflowRun) {
-    let Some((_, plan, _)) = run.current() else { return };
+pub(super) fn retry_step(run: &mut WorkflowRun, index: u32) {
+    let Some((_, plan, _)) = run.step_at(index) else { return };
     let attempts = plan.retry.attempts;
-    let more_rounds = match &plan.action {
-        StepAction::AgentLoop { max_iterations, .. } => *max_iterations,
-        _ => 0,
-    };
-    let Some(step) = run.current_mut() else { return };
+    let more_rounds = plan.action.rounds().map_or(0, |(most, _)| most);
+    let inner: Option<Vec<OnFailure>> = matches!(plan.action, StepAction::Loop { .. })
+        .then(|| plan.inner().iter().map(|step| step.on_failure).collect());
+    let Some(step) = run.active_mut(index) else { return };
     step.ended_at = None;
     let nothing_began = step.tasks.is_empty() && step.items.is_none();
     step.progress = if nothing_began { StepProgress::Waiting } else { StepProgress::Running };
+    if let Some(inner) = inner {
+        return retry_steps(step, attempts, more_rounds, &inner);
+    }
     step.allow_retries(attempts);
     let last = step.tasks.last().map(|task| (task.role, &task.phase));
     if let Some((TaskRole::Arbiter(round) | TaskRole::Check(round), TaskPhase::Done { .. })) = last
@@ -162,6 +176,28 @@ pub(super) fn retry_step(run: &mut WorkflowRun) {
             }
             _ => {}
         }
+    }
+}
+
+/// A loop of several steps is tried again: what failed in it, but not what its round went on without.
+fn retry_steps(step: &mut StepRun, attempts: u32, more_rounds: u32, inner: &[OnFailure]) {
+    let failed = step.tasks.last().filter(|task| {
+        let is_left = match task.role {
+            TaskRole::Inner { place, .. } => {
+                inner.get(place as usize) == Some(&OnFailure::Continue)
+            }
+            _ => false,
+        };
+        let has_ended = matches!(task.phase, TaskPhase::Failed { .. } | TaskPhase::Cancelled);
+        has_ended && (!is_left || task.phase == TaskPhase::Cancelled)
+    });
+    if failed.is_some() {
+        step.allow_retry(step.tasks.len().saturating_sub(1), attempts);
+    } else if let Some(judged) = step.judged.last()
+        && judged.verdict == LoopVerdict::Actionable
+        && judged.round >= step.rounds
+    {
+        step.rounds = step.rounds.saturating_add(more_rounds.max(1));
     }
 }
 

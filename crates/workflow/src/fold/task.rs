@@ -52,11 +52,9 @@ pub(super) fn apply(run: &mut WorkflowRun, event: &SessionEvent) {
 /// No agent was there for a review: the next attempt of the task begins with it.
 pub(super) fn review(run: &mut WorkflowRun, job: &AttemptId, prompt: &str) {
     let is_running = run.phase == RunPhase::Running;
-    let Some((step, place)) = run.locate(&job.task) else { return };
-    if step != run.cursor as usize {
-        return;
-    }
-    let Some(step) = run.steps.get_mut(step) else { return };
+    let Some((_, place)) = run.locate(&job.task) else { return };
+    let index = run.active_of(&job.task);
+    let Some(step) = index.and_then(|index| run.active_mut(index)) else { return };
     if step.task(place).is_none_or(|task| task.live().is_some()) {
         return;
     }
@@ -87,11 +85,11 @@ pub(super) fn change_live(
     });
 }
 
-/// Changes a task of the current step whose newest attempt this is.
+/// Changes a task of a step whose turn it is, and whose newest attempt this is.
 fn change_task(run: &mut WorkflowRun, job: &AttemptId, change: impl FnOnce(&mut TaskRun)) {
     if let Some((step, place)) = run.locate(&job.task)
-        && step == run.cursor as usize
-        && let Some(step) = run.steps.get_mut(step)
+        && let Ok(index) = u32::try_from(step)
+        && let Some(step) = run.active_mut(index)
         && step.task(place).is_some_and(|task| task.attempt == job.attempt)
     {
         step.change(place, change);
@@ -101,11 +99,10 @@ fn change_task(run: &mut WorkflowRun, job: &AttemptId, change: impl FnOnce(&mut 
 fn start(run: &mut WorkflowRun, started: &TaskStarted) {
     let AttemptId { task: id, attempt } = &started.spec.job.attempt;
     // A task has the role that its name says, or it could not be found again.
-    if run.identity.locate(id) != Some((run.cursor as usize, started.role)) {
-        return;
-    }
+    let role = run.identity.locate(id).map(|(_, role)| role);
+    let Some(index) = run.active_of(id).filter(|_| role == Some(started.role)) else { return };
     super::tree::enter(run, &started.spec);
-    let Some(step) = run.current_mut() else { return };
+    let Some(step) = run.active_mut(index) else { return };
     let place = step.place(started.role);
     let agent = match &started.spec.work {
         JobWork::Agent(agent) => Some(agent),

@@ -149,6 +149,7 @@ fn may_write(spec: &JobSpec) -> bool {
 /// What a decision about a tree does; whether it was one that is carried out here.
 pub(super) fn decide(
     run: &mut WorkflowRun,
+    step: u32,
     intervention: &Intervention,
     decision: &InterventionDecision,
 ) -> bool {
@@ -172,7 +173,7 @@ pub(super) fn decide(
             change(run, &tree, |tree| tree.problem = None);
         }
         (InterventionKind::Landing, choice) => {
-            let Some(landing) = run.current_mut().and_then(|step| step.landing.as_mut()) else {
+            let Some(landing) = run.active_mut(step).and_then(|step| step.landing.as_mut()) else {
                 return false;
             };
             landing.approved = choice == InterventionChoice::Approve;
@@ -180,7 +181,7 @@ pub(super) fn decide(
         }
         _ => return false,
     }
-    if let Some(step) = run.current_mut() {
+    if let Some(step) = run.active_mut(step) {
         step.progress = StepProgress::Running;
     }
     true

@@ -2,6 +2,7 @@
 //! places are among what it saw, and that each rule and mechanism is needed.
 
 use coven_model::WorkflowStatus;
+use coven_model::event::TaskRole;
 use stateright::{Checker, Model, Property};
 
 use super::scenes::{self, ModelScenario};
@@ -15,7 +16,7 @@ use crate::state::RunPhase;
 type Holds = fn(&SessionModel, &WorldState) -> bool;
 
 /// What must hold in every state.
-const INVARIANTS: [(&str, Holds); 19] = [
+const INVARIANTS: [(&str, Holds); 22] = [
     ("no process outlives its run", |_, world| {
         !world.run().is_over() || world.alive().next().is_none()
     }),
@@ -58,10 +59,20 @@ const INVARIANTS: [(&str, Holds); 19] = [
     ("everything can end", |walk, world| {
         walk.broken != DisabledParts::default() || world.can_end()
     }),
+    ("a step begins when all that it needs is over", |_, world| !world.hasty),
+    ("a run fails when nothing can go on that does not need what failed", |_, world| !world.halted),
+    ("a loop has no more rounds than it may", |_, world| {
+        world.run().steps.iter().all(|step| {
+            step.tasks.iter().all(|task| match task.role {
+                TaskRole::Inner { round, .. } | TaskRole::Round(round) => round <= step.rounds,
+                _ => true,
+            })
+        })
+    }),
 ];
 
 /// What must be seen on the way, or the model shows less than it seems to.
-const REACHABLE_STATES: [(&str, Holds); 9] = [
+const REACHABLE_STATES: [(&str, Holds); 12] = [
     ("a run completes", |_, world| world.run().status() == WorkflowStatus::Completed),
     ("a run fails", |_, world| world.run().status() == WorkflowStatus::Failed),
     ("a run is cancelled", |_, world| world.run().status() == WorkflowStatus::Cancelled),
@@ -86,6 +97,19 @@ const REACHABLE_STATES: [(&str, Holds); 9] = [
         let runs = |process: &ModelProcess| matches!(process, ModelProcess::Runs { .. });
         world.run().status() == WorkflowStatus::Completed && world.processes.values().any(runs)
     }),
+    ("a loop of several steps has a round more than it had", |_, world| {
+        let is_second = |role| matches!(role, TaskRole::Inner { round: 2, .. });
+        world.run().steps.iter().any(|step| step.tasks.iter().any(|task| is_second(task.role)))
+    }),
+    ("two steps run at the same time", |_, world| {
+        world.run().active().filter(|(_, _, step)| step.live > 0).count() == 2
+    }),
+    ("a step runs after another has failed", |_, world| {
+        let mut failed = world.run().active().filter(|(_, _, step)| step.has_failed());
+        failed.next().is_some()
+            && world.run().phase == RunPhase::Running
+            && world.alive().next().is_some()
+    }),
 ];
 
 /// The promise that is broken without a rule or a mechanism.
@@ -101,6 +125,9 @@ fn promise(broken: DisabledParts) -> &'static str {
         (Some(DecisionRule::LandedOnce), _) => INVARIANTS[11].0,
         (Some(DecisionRule::RemovedFirst), _) => INVARIANTS[12].0,
         (Some(DecisionRule::KeptFirst), _) => INVARIANTS[15].0,
+        (Some(DecisionRule::NeedsFirst), _) => INVARIANTS[18].0,
+        (Some(DecisionRule::BranchesGoOn), _) => INVARIANTS[19].0,
+        (Some(DecisionRule::RoundsEnd), _) => INVARIANTS[20].0,
         (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
         (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
         | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
@@ -152,6 +179,10 @@ fn counterexample(broken: DisabledParts) -> Vec<ModelStep> {
         (Some(DecisionRule::FinalAbsorbs), _) => vec![scenes::timed()],
         (Some(DecisionRule::ApprovedFirst), _) => vec![scenes::approved_twice()],
         (Some(DecisionRule::KeptFirst), _) => vec![scenes::retried_in_a_tree()],
+        (Some(DecisionRule::NeedsFirst | DecisionRule::BranchesGoOn), _) => {
+            vec![scenes::branches()]
+        }
+        (Some(DecisionRule::RoundsEnd), _) => vec![scenes::rounds_of_steps()],
         (_, Some(SafetyMechanism::JournalFirst)) | (Some(DecisionRule::DecidedOnce), _) => {
             vec![scenes::approved_start()]
         }

@@ -88,6 +88,12 @@ pub(super) fn fan_out() -> ModelScenario {
     ModelScenario::new("fan-out", steps)
 }
 
+/// A command for each of two items, one at a time.
+pub(super) fn commands_for_items() -> ModelScenario {
+    let steps = vec![for_each_script("build", "${input.items}", "x ${item}", 1)];
+    ModelScenario { cancel: false, ..ModelScenario::new("commands", steps) }
+}
+
 /// Two items at a time.
 pub(super) fn parallel_items() -> ModelScenario {
     ModelScenario::new("wide", vec![parallel("build", "${input.items}", "${item}", 2)])
@@ -113,6 +119,16 @@ pub(super) fn worker_until_green() -> ModelScenario {
         ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
         cancel: false,
         ..ModelScenario::new("until", vec![looping])
+    }
+}
+
+/// A loop that tests and mends, once.
+pub(super) fn rounds_of_steps() -> ModelScenario {
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
+        cancel: false,
+        interventions: 2,
+        ..ModelScenario::new("rounds of steps", vec![test_and_mend(1)])
     }
 }
 
@@ -223,6 +239,64 @@ pub(super) fn retried_in_a_tree() -> ModelScenario {
     ModelScenario { tree_failures: 1, cancel: false, ..ModelScenario::new("tree again", steps) }
 }
 
+/// Two scripts side by side and one that needs both.
+pub(super) fn branches() -> ModelScenario {
+    let steps = vec![
+        script_step("left", "x").needs([]),
+        script_step("right", "x").needs([]),
+        script_step("both", "y").needs(["left", "right"]),
+    ];
+    ModelScenario {
+        ends: vec![ProcessEnd::Good, ProcessEnd::Bad, ProcessEnd::Lost],
+        ..ModelScenario::new("branches", steps)
+    }
+}
+
+/// The same where both may fail and are tried again.
+pub(super) fn branches_again() -> ModelScenario {
+    let ModelScenario { plan, .. } = branches();
+    ModelScenario {
+        again: true,
+        cancel: false,
+        crashes: 0,
+        ..ModelScenario::new("branches again", plan.steps)
+    }
+}
+
+/// Two agents side by side, each in a tree of its own, which are landed.
+pub(super) fn branches_in_trees() -> ModelScenario {
+    let mut steps = vec![agent_step("left", "x").needs([]), agent_step("right", "x").needs([])];
+    for step in &mut steps {
+        step.isolation = Some(Isolation::Task);
+    }
+    ModelScenario {
+        ends: vec![ProcessEnd::Good],
+        cancel: false,
+        crashes: 0,
+        conflicts: 1,
+        ..ModelScenario::new("branches in trees", steps)
+    }
+}
+
+/// An agent in the tree of the run beside one with a tree of its own, which is made from the other
+/// and landed on it.
+pub(super) fn branches_in_one_tree() -> ModelScenario {
+    let mut steps = vec![
+        agent_step("here", "x").needs([]),
+        agent_step("again", "x").needs(["here"]),
+        agent_step("apart", "x").needs([]),
+    ];
+    steps[0].isolation = Some(Isolation::Run);
+    steps[1].isolation = Some(Isolation::Run);
+    steps[2].isolation = Some(Isolation::Task);
+    ModelScenario {
+        ends: vec![ProcessEnd::Good],
+        cancel: false,
+        crashes: 0,
+        ..ModelScenario::new("branches in one tree", steps)
+    }
+}
+
 /// The same larger, for patient people.
 pub(super) fn larger() -> Vec<ModelScenario> {
     let mut scenes = all();
@@ -233,6 +307,7 @@ pub(super) fn larger() -> Vec<ModelScenario> {
             scene.name,
             "loop"
                 | "until"
+                | "rounds of steps"
                 | "wide"
                 | "talk"
                 | "kept"
@@ -241,6 +316,10 @@ pub(super) fn larger() -> Vec<ModelScenario> {
                 | "trees"
                 | "failing trees"
                 | "tree again"
+                | "branches"
+                | "branches again"
+                | "branches in trees"
+                | "branches in one tree"
         ) {
             scene.attempts += 1;
             scene.interventions += 1;
@@ -258,8 +337,10 @@ pub(super) fn all() -> Vec<ModelScenario> {
         failing_and_retried(),
         fan_out(),
         parallel_items(),
+        commands_for_items(),
         worker_and_arbiter(),
         worker_until_green(),
+        rounds_of_steps(),
         gates(),
         approved_start(),
         approved_twice(),
@@ -270,5 +351,9 @@ pub(super) fn all() -> Vec<ModelScenario> {
         trees(),
         failing_trees(),
         retried_in_a_tree(),
+        branches(),
+        branches_again(),
+        branches_in_trees(),
+        branches_in_one_tree(),
     ]
 }

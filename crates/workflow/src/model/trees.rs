@@ -201,7 +201,11 @@ impl WorldState {
             SessionEvent::TreeLanded(landed) => {
                 let key = (landed.tree.clone(), landed.tip.clone());
                 *self.trees.said_landed.entry(key).or_default() += 1;
-                let before = self.run().landable().take_while(|tree| tree.tree != landed.tree);
+                let task = landed.tree.task();
+                let by_task = task.and_then(|task| self.run().active_of(task));
+                let step = by_task.or_else(|| self.run().active_named(task?.as_str()));
+                let trees = step.into_iter().flat_map(|step| self.run().landable(step));
+                let before = trees.take_while(|tree| tree.tree != landed.tree);
                 let open = before.filter(|tree| !tree.is_settled()).count();
                 self.trees.note(TreeFault::Unlanded, open > 0);
             }
@@ -210,8 +214,8 @@ impl WorldState {
                 let is_stale = done(&self.trees.committed) < done(&self.trees.worked);
                 self.trees.note(TreeFault::Stale, is_stale);
             }
-            SessionEvent::StepCompleted { .. } => {
-                let open = self.run().landable().any(|tree| !tree.is_settled());
+            SessionEvent::StepCompleted { index, .. } => {
+                let open = self.run().landable(*index).any(|tree| !tree.is_settled());
                 self.trees.note(TreeFault::Unlanded, open);
             }
             _ => {}

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coven_model::event::{DeliveredInput, InterventionDecision, SessionEvent, TaskRole};
+use coven_model::event::{
+    DeliveredInput, InterventionDecision, SessionEvent, StoppingEnd, TaskRole,
+};
 use coven_model::{
     AgentState, AttemptId, InterventionChoice, InterventionKind, JobOutcome, JobWork, TaskId,
     TaskStatus, Timestamp,
@@ -17,7 +19,7 @@ use crate::command::Command;
 use crate::decide::decide;
 use crate::fold::fold;
 use crate::input::SessionInput;
-use crate::state::{RunPhase, State, TaskPhase, WorkflowRun};
+use crate::state::{RunPhase, State, StepRun, TaskPhase, WorkflowRun};
 use crate::testing;
 
 /// Everything but the firing of timers happens at this time, and that much later.
@@ -98,6 +100,10 @@ pub(super) struct WorldState {
     pub(super) refused: BTreeSet<TaskId>,
     /// Whether an attempt was started without that protocol before, or with it afterwards.
     misspoken: bool,
+    /// Whether a step began before all that it needs was over.
+    pub(super) hasty: bool,
+    /// Whether the run failed while a step could go on.
+    pub(super) halted: bool,
 }
 
 impl WorldState {
@@ -134,6 +140,8 @@ impl WorldState {
             trees: TreeWorld::new(about.conflicts, about.tree_failures),
             refused: BTreeSet::new(),
             misspoken: false,
+            hasty: false,
+            halted: false,
         };
         for input in [testing::creation(about.plan.clone(), &about.input), SessionInput::Begin] {
             world.decide_on(input, NOW, None, broken);
@@ -237,6 +245,7 @@ impl WorldState {
     /// Remembers what was written down.
     fn note(&mut self, event: &SessionEvent) {
         self.note_tree(event);
+        self.note_order(event);
         let ending = self
             .run_phase()
             .is_some_and(|phase| !matches!(phase, RunPhase::Created | RunPhase::Running));
@@ -245,7 +254,9 @@ impl WorldState {
                 self.asked_for += 1;
                 self.asked_for_late += u32::from(ending);
                 let by = &started.spec.approved_by;
-                self.started_unapproved |= by.is_none() && self.current_needs_approval();
+                let step = self.run().active_named(&started.spec.step);
+                let needs_approval = step.is_some_and(|index| self.needs_approval(index));
+                self.started_unapproved |= by.is_none() && needs_approval;
                 if let JobWork::Agent(work) = &started.spec.work {
                     let is_refused = self.refused.contains(&started.spec.job.attempt.task);
                     self.misspoken |= work.without_channel.is_some() != is_refused;
@@ -259,16 +270,17 @@ impl WorldState {
             }
             SessionEvent::StepStarted { index, .. } => {
                 let was_let = self.let_start.remove(index);
-                self.started_unapproved |= !was_let && self.current_needs_approval();
+                self.started_unapproved |= !was_let && self.needs_approval(*index);
             }
             SessionEvent::InterventionResolved { id, decision, .. } => {
                 let number = self.run().number(id).unwrap();
                 *self.decided.entry(number).or_default() += 1;
-                let asked = self.run().pending(id).map(|(_, pending)| pending.intervention.kind);
-                if asked == Some(InterventionKind::StartApproval)
+                let asked = self.run().pending(id).map(|(_, pending)| &pending.intervention);
+                if let Some(asked) = asked
+                    && asked.kind == InterventionKind::StartApproval
                     && decision.choice == InterventionChoice::Approve
                 {
-                    let step = self.run().current().map(|(index, ..)| index);
+                    let step = self.run().active_named(&asked.step);
                     self.let_start.extend(step);
                 }
             }
@@ -280,8 +292,48 @@ impl WorldState {
         }
     }
 
-    fn current_needs_approval(&self) -> bool {
-        self.run().current().is_some_and(|(_, step, _)| step.needs_approval)
+    fn needs_approval(&self, index: u32) -> bool {
+        self.run().step_at(index).is_some_and(|(_, step, _)| step.needs_approval)
+    }
+
+    /// Remembers whether steps keep to what they need. What that is, the plan says.
+    fn note_order(&mut self, event: &SessionEvent) {
+        let Some(run) = self.state.run() else { return };
+        let steps = &run.identity.plan.steps;
+        let place = |name: &str| steps.iter().position(|step| step.name == name);
+        let said = run.identity.plan.needs();
+        let needs = |at: usize| -> Vec<usize> {
+            match said.get(at) {
+                Some(needs) => needs.iter().filter_map(|name| place(name)).collect(),
+                None => at.checked_sub(1).into_iter().collect(),
+            }
+        };
+        let begins = match event {
+            SessionEvent::StepStarted { index, .. } | SessionEvent::StepSkipped { index, .. } => {
+                Some(*index as usize)
+            }
+            SessionEvent::TaskStarted(started) => place(&started.spec.step),
+            _ => None,
+        };
+        if let Some(at) = begins {
+            let is_over = |at: usize| run.steps.get(at).is_some_and(StepRun::is_over);
+            self.hasty |= !needs(at).into_iter().all(is_over);
+        }
+        let fails = matches!(
+            event,
+            SessionEvent::WorkflowFailed { .. }
+                | SessionEvent::WorkflowStopping { end: StoppingEnd::Failed, .. }
+        );
+        if fails && self.run_phase() == Some(&RunPhase::Running) {
+            // Steps are written behind what they need in all scenes.
+            let mut stuck = Vec::new();
+            for (at, step) in run.steps.iter().enumerate() {
+                stuck.push(step.has_failed() || needs(at).into_iter().any(|need| stuck[need]));
+            }
+            let can_go_on =
+                run.steps.iter().zip(stuck).any(|(step, stuck)| !step.is_over() && !stuck);
+            self.halted |= can_go_on;
+        }
     }
 
     /// Whether every task whose program refused its protocol was started once more than its step

@@ -64,6 +64,9 @@ pub enum ShellProblem {
     /// With an operator of the shell.
     #[error("`${{{text}}}` mixes a variable of the workflow with an operator of the shell")]
     Operator { text: String },
+    /// What is to be done with a value cannot be read.
+    #[error("{why}")]
+    Function { why: String },
     /// Something is not closed.
     #[error("{what} is not closed")]
     Unclosed { what: &'static str },

@@ -370,3 +370,19 @@ fn what_is_executed_later_is_told_at_the_place_of_the_variable() {
     ${y} => `${y}` goes into `PS4`, and what that holds is executed
     ");
 }
+
+#[test]
+fn what_functions_make_of_a_value_reaches_the_command_in_the_environment() {
+    let command =
+        ShellCommand::parse("a ${list | join ','} \"${none | default 'no ${y}'}\" ${list}")
+            .unwrap();
+    let prepared = command.prepare(&scope()).unwrap();
+    assert_eq!(prepared.text, "a \"${COVEN_V1}\" \"${COVEN_V2}\" \"${COVEN_V3}\"");
+    let values: Vec<&str> = prepared.env.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["1,2", "no ${y}", "[1,2]"]);
+    insta::assert_snapshot!(wrong("a ${list | jion ','} ${x | indent}"), @r"
+     jion ',' => `jion` is no function; did you mean `join`?; there are `default`, `join`, `lines`, `indent`, `quote` and `json`
+     indent => `indent` takes a number up to 100, as in `indent 4`
+    ");
+    insta::assert_snapshot!(wrong("eval \"${x | json}\""), @"${x | json} => `${x}` becomes part of a program that `eval` executes");
+}

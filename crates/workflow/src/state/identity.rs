@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::shared;
-use crate::plan::{StepAction, WorkflowPlan};
+use crate::plan::{StepAction, StepGraph, StepGraphError, WorkflowPlan};
 
 /// What a run was made with.
 #[derive(Clone, Debug, Serialize)]
@@ -50,11 +50,13 @@ struct PlanIndex {
     stage_tasks: HashMap<TaskId, (usize, usize)>,
     /// Which steps write a variable, in order.
     outputs: HashMap<String, Vec<usize>>,
+    /// What needs what, if the steps do not run one after another.
+    graph: Option<StepGraph>,
 }
 
 impl PlanIndex {
-    fn new(plan: &WorkflowPlan) -> Self {
-        let mut index = Self::default();
+    fn new(plan: &WorkflowPlan) -> Result<Self, StepGraphError> {
+        let mut index = Self { graph: StepGraph::of(plan)?, ..Self::default() };
         for (place, step) in plan.steps.iter().enumerate() {
             index.steps.entry(step.name.clone()).or_insert(place);
             if let Some(output) = &step.output {
@@ -66,7 +68,7 @@ impl PlanIndex {
                 }
             }
         }
-        index
+        Ok(index)
     }
 }
 
@@ -74,10 +76,11 @@ impl RunIdentity {
     /// What the fact says, if its plan can be read.
     pub(crate) fn new(created: &SessionCreated) -> Result<Self, serde_json::Error> {
         let plan: WorkflowPlan = serde::Deserialize::deserialize(&created.plan)?;
+        let index = PlanIndex::new(&plan).map_err(serde::de::Error::custom)?;
         Ok(Self {
             session: created.session.clone(),
             name: created.name.clone(),
-            index: PlanIndex::new(&plan),
+            index,
             input: Arc::new(created.input.clone()),
             goal: created.goal.clone().or_else(|| plan.goal.clone()),
             base_dir: created.base_dir.clone(),
@@ -95,11 +98,30 @@ impl RunIdentity {
         self.index.steps.get(name).copied()
     }
 
+    /// What needs what; nothing if the steps run one after another.
+    pub(crate) fn graph(&self) -> Option<&StepGraph> {
+        self.index.graph.as_ref()
+    }
+
+    /// The steps that can start before any other is over.
+    pub(crate) fn first_steps(&self) -> impl Iterator<Item = usize> {
+        let is_first = |place: &usize| match &self.index.graph {
+            Some(graph) => graph.needs(*place).is_empty(),
+            None => *place == 0,
+        };
+        (0..self.plan.steps.len()).filter(is_first)
+    }
+
     /// The last step before `cursor` that writes this variable.
     pub(crate) fn writer(&self, variable: &str, cursor: usize) -> Option<usize> {
         let writers = self.index.outputs.get(variable)?;
         let before = writers.partition_point(|step| *step < cursor);
         writers.get(before.checked_sub(1)?).copied()
+    }
+
+    /// All steps that write this variable, in order.
+    pub(crate) fn writers(&self, variable: &str) -> &[usize] {
+        self.index.outputs.get(variable).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The variables that steps write.
@@ -123,7 +145,9 @@ impl RunIdentity {
                 StepAction::Agent { .. } | StepAction::Script { .. } | StepAction::Gate { .. },
                 None,
             ) => TaskRole::Main,
-            (StepAction::ParallelAgents { .. }, Some(index)) => TaskRole::Item(index.parse().ok()?),
+            (StepAction::ParallelAgents { .. } | StepAction::ForEach { .. }, Some(index)) => {
+                TaskRole::Item(index.parse().ok()?)
+            }
             (StepAction::AgentLoop { .. }, Some(rest)) => {
                 let (round, part) = match rest.split_once('.') {
                     Some((round, part)) => (round, Some(part)),
@@ -134,6 +158,17 @@ impl RunIdentity {
                     None if round > 0 => TaskRole::Round(round),
                     Some("arbiter") if round > 0 => TaskRole::Arbiter(round),
                     Some("check") => TaskRole::Check(round),
+                    _ => return None,
+                }
+            }
+            (StepAction::Loop { steps, .. }, Some(rest)) => {
+                let (round, part) = rest.split_once('.')?;
+                let round: u32 = round.strip_prefix('r')?.parse().ok()?;
+                match steps.iter().position(|step| step.name == part) {
+                    Some(place) if round > 0 => {
+                        TaskRole::Inner { round, place: u32::try_from(place).ok()? }
+                    }
+                    None if part == "check" => TaskRole::Check(round),
                     _ => return None,
                 }
             }

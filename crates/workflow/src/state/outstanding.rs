@@ -26,7 +26,7 @@ impl State {
         for (task, live) in run.live_jobs() {
             commands.extend(run.orders(task.job(), live));
         }
-        if let Some((_, _, step)) = run.current().filter(|_| run.phase == RunPhase::Running) {
+        for (_, _, step) in run.active().filter(|_| run.phase == RunPhase::Running) {
             for (place, due) in &step.delayed {
                 if let Some(task) = step.task(*place as usize) {
                     commands.push(Command::SetTimer { timer: task.next_attempt(), due: *due });

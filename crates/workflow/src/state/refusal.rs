@@ -138,12 +138,12 @@ impl State {
 }
 
 /// What trying again means for a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RetryTarget {
-    /// It failed and goes on with the step that failed.
+    /// It failed and goes on with the steps that failed.
     Failed,
-    /// It waits, and this decision about this intervention is what trying again means.
-    Blocked(u64, InterventionChoice),
+    /// It waits, and these decisions about these interventions are what trying again means.
+    Blocked(Vec<(u64, InterventionChoice)>),
 }
 
 impl WorkflowRun {
@@ -228,10 +228,8 @@ impl WorkflowRun {
         if !matches!(self.phase, RunPhase::Failed { .. }) {
             self.require_running()?;
         }
-        let current = self.current().filter(|_| {
-            self.identity.locate(id).is_some_and(|(step, _)| step == self.cursor as usize)
-        });
-        let Some((_, step, state)) = current else {
+        let active = self.active_of(id).and_then(|index| self.step_at(index));
+        let Some((_, step, state)) = active else {
             return Err(RefusalReason::StepOver(id.clone()));
         };
         if task.live().is_some() {
@@ -244,15 +242,18 @@ impl WorkflowRun {
                 let is_alone = state.landing.is_some() || task.role == TaskRole::Main;
                 is_alone && !task.role.is_judge()
             }
-            StepAction::Script { .. } | StepAction::Gate { .. } => false,
+            // Another round would follow, or another step of the round.
+            StepAction::Loop { .. }
+            | StepAction::ForEach { .. }
+            | StepAction::Script { .. }
+            | StepAction::Gate { .. } => false,
         };
         if has_agent { Ok(()) } else { Err(RefusalReason::NoAgent(id.clone())) }
     }
 
     /// Whether a task that is not alive is to begin again with a review.
     pub(crate) fn has_waiting_review(&self) -> bool {
-        self.current()
-            .is_some_and(|(_, _, state)| state.tasks.iter().any(TaskRun::waits_with_review))
+        self.active().any(|(_, _, state)| state.has_waiting_review())
     }
 
     fn admits_end(&self, id: &TaskId, as_done: bool) -> Result<(), RefusalReason> {
@@ -277,16 +278,21 @@ impl WorkflowRun {
             return Ok(RetryTarget::Failed);
         }
         self.require_running()?;
-        let blocked = self.current().and_then(|(_, _, step)| match step.progress {
+        let blocked = self.active().filter_map(|(_, _, step)| match step.progress {
             StepProgress::Blocked { intervention } => {
                 self.interventions.get_key_value(&intervention)
             }
             _ => None,
         });
-        let (number, pending) = blocked.ok_or(RefusalReason::NothingToRetry)?;
-        let again = [InterventionChoice::Retry, InterventionChoice::RetryFailed].into_iter();
-        let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
-        let choice = again.next().ok_or(RefusalReason::NothingToRetry)?;
-        Ok(RetryTarget::Blocked(*number, choice))
+        let again = blocked.filter_map(|(number, pending)| {
+            let again = [InterventionChoice::Retry, InterventionChoice::RetryFailed].into_iter();
+            let mut again = again.filter(|choice| pending.intervention.options.contains(choice));
+            Some((*number, again.next()?))
+        });
+        let again: Vec<(u64, InterventionChoice)> = again.collect();
+        if again.is_empty() {
+            return Err(RefusalReason::NothingToRetry);
+        }
+        Ok(RetryTarget::Blocked(again))
     }
 }

@@ -130,12 +130,25 @@ impl StepRun {
         )
     }
 
+    /// Whether it failed and nothing goes on that needs it.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.progress, StepProgress::Failed { continues: false, .. })
+    }
+
+    /// Whether a task that is not alive is to begin again with a review.
+    pub(crate) fn has_waiting_review(&self) -> bool {
+        self.tasks.iter().any(TaskRun::waits_with_review)
+    }
+
     /// The place of the task with a role, or the one behind all others if there is none yet.
     pub(crate) fn place(&self, role: TaskRole) -> usize {
         match role {
             TaskRole::Main => 0,
             TaskRole::Stage(place) | TaskRole::Item(place) => place as usize,
-            TaskRole::Round(_) | TaskRole::Arbiter(_) | TaskRole::Check(_) => {
+            TaskRole::Round(_)
+            | TaskRole::Arbiter(_)
+            | TaskRole::Check(_)
+            | TaskRole::Inner { .. } => {
                 // The one that is looked for is nearly always among the last.
                 let has_role =
                     |place: &usize| self.tasks.get(*place).is_some_and(|task| task.role == role);

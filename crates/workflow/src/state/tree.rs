@@ -10,7 +10,7 @@ use coven_model::{
 };
 use serde::Serialize;
 
-use super::{RunPhase, StepProgress, TaskPhase, WorkflowRun};
+use super::{RunPhase, StepProgress, StepRun, TaskPhase, WorkflowRun};
 use crate::command::TreeOrder;
 use crate::plan::{Isolation, LandMode, PlanStep, StepAction};
 
@@ -124,10 +124,11 @@ struct Confinement {
 impl Confinement {
     /// That of a task; nothing if it may only read.
     fn of(step: &PlanStep, role: TaskRole) -> Option<Self> {
+        let (step, role) = step.of_task(role);
         let (sandbox, confine, permissions) = match (&step.action, role) {
             (_, TaskRole::Arbiter(_)) => return None,
-            (StepAction::AgentLoop { until: Some(until), .. }, TaskRole::Check(_)) => {
-                let script = &until.script;
+            (action, TaskRole::Check(_)) => {
+                let script = &action.check()?.script;
                 (script.sandbox, script.confine, Some(PermissionLevel::All))
             }
             (StepAction::Stage { tasks }, TaskRole::Stage(place)) => {
@@ -354,14 +355,30 @@ impl WorkflowRun {
         if !ready || !tree.uncommitted || tree.problem.is_some() {
             return false;
         }
-        match self.current() {
-            None => true,
-            Some((_, step, state)) => {
-                state.progress == StepProgress::Running
-                    && state.live == 0
-                    && self.wants_task_trees(step)
-            }
+        if self.current().is_none() {
+            return true;
         }
+        let is_wanted = self.active().any(|(_, step, state)| self.wants_commit(step, state));
+        // Steps that run side by side share the tree of the run.
+        is_wanted && self.working_in(&TreeId::Run).next().is_none()
+    }
+
+    /// Whether a step goes on only when what was left in the tree of the run is committed.
+    fn wants_commit(&self, step: &PlanStep, state: &StepRun) -> bool {
+        state.progress == StepProgress::Running && state.live == 0 && self.wants_task_trees(step)
+    }
+
+    /// Whether a step must not start anything in the tree of the run now, because another one that
+    /// runs beside it needs what is there as it is.
+    pub(crate) fn run_tree_is_reserved(&self, by_other_than: u32) -> bool {
+        let Some(tree) = self.tree(&TreeId::Run).filter(|tree| tree.problem.is_none()) else {
+            return false;
+        };
+        let mut others = self.active().filter(|(index, ..)| *index != by_other_than);
+        others.any(|(index, step, state)| {
+            (tree.uncommitted && self.wants_commit(step, state))
+                || self.next_landing_of(index).is_some()
+        })
     }
 
     /// Whether tasks of the step have trees of their own.
@@ -384,10 +401,10 @@ impl WorkflowRun {
         })
     }
 
-    /// The trees of the current step that are to be landed, in the order of their tasks.
-    pub(crate) fn landable(&self) -> impl Iterator<Item = &TreeRun> {
+    /// The trees of a step that are to be landed, in the order of their tasks.
+    pub(crate) fn landable(&self, step: u32) -> impl Iterator<Item = &TreeRun> {
         let mut trees: Vec<&TreeRun> = Vec::new();
-        if let Some((_, step, state)) = self.current() {
+        if let Some((_, step, state)) = self.step_at(step) {
             for task in state.tasks.iter() {
                 let tree = self.tree_of(step, task.role).and_then(|tree| self.tree(&tree));
                 let Some(tree) = tree.filter(|tree| tree.tree != TreeId::Run) else { continue };
@@ -402,9 +419,32 @@ impl WorkflowRun {
         trees.into_iter()
     }
 
-    /// The next tree to be landed, if nothing stands before it.
+    /// The tree whose turn it is to be landed: the one that had it, as long as it can be, or else the
+    /// first in the order of the plan.
+    pub(crate) fn tree_in_turn(&self) -> Option<TreeId> {
+        let mut ready = self.active().filter_map(|(index, ..)| self.next_landing_of(index));
+        let first = ready.next()?;
+        let has_turn = |tree: &&TreeRun| Some(&tree.tree) == self.landing_turn.as_ref();
+        let kept = std::iter::once(first).chain(ready).find(has_turn);
+        Some(kept.unwrap_or(first).tree.clone())
+    }
+
+    /// The next tree to be landed, if nothing stands before it. Steps that run side by side land one
+    /// after the other, on a tree in which nothing works.
     fn next_landing(&self) -> Option<&TreeRun> {
-        let (_, step, state) = self.current()?;
+        if self.identity.graph().is_none() {
+            return self.active().find_map(|(index, ..)| self.next_landing_of(index));
+        }
+        let next = self.tree(self.landing_turn.as_ref()?)?;
+        let own = self.tree(&TreeId::Run);
+        let is_committed = own.is_none_or(|own| !own.uncommitted || own.problem.is_some());
+        let is_free = self.working_in(&TreeId::Run).next().is_none();
+        (is_committed && is_free).then_some(next)
+    }
+
+    /// The tree of a step that would be landed next.
+    fn next_landing_of(&self, index: u32) -> Option<&TreeRun> {
+        let (_, step, state) = self.step_at(index)?;
         let landing = state.landing.as_ref()?;
         let is_let = match step.land.unwrap_or_default() {
             LandMode::InOrder => true,
@@ -414,7 +454,7 @@ impl WorkflowRun {
         if state.progress != StepProgress::Running || state.live > 0 || !is_let {
             return None;
         }
-        let next = self.landable().find(|tree| !tree.is_settled())?;
+        let next = self.landable(index).find(|tree| !tree.is_settled())?;
         let free = next.landing == LandingPhase::Open
             && next.problem.is_none()
             && next.is_ready()

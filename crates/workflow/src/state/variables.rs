@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+use coven_model::TaskId;
 use serde_json::{Map, Value, json};
 
 use super::{PrintedOutput, StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
@@ -19,6 +20,8 @@ pub(crate) type Local = (String, Arc<Value>);
 /// The variables of a run, for one task.
 pub(crate) struct TaskVariables<'a> {
     pub(crate) run: &'a WorkflowRun,
+    /// The step that asks.
+    pub(crate) step: u32,
     pub(crate) local: Vec<Local>,
 }
 
@@ -31,10 +34,10 @@ impl TaskVariables<'_> {
         let mut scope = VariableScope::default();
         let mut steps: BTreeMap<Option<&str>, BTreeSet<Option<&str>>> = BTreeMap::new();
         for reference in references {
-            if let Some((_, value)) = self.local.iter().find(|(name, _)| *name == reference.name) {
-                scope = scope.with_shared(&reference.name, Arc::clone(value));
-            } else if reference.name == "steps" {
+            if reference.name == "steps" {
                 steps.entry(reference.key(0)).or_default().insert(reference.key(1));
+            } else if let Some(value) = self.local(&reference.name) {
+                scope = scope.with_shared(&reference.name, Arc::clone(value));
             } else if scope.get(&reference.name).is_none()
                 && let Some(value) = self.run.variable(&reference.name)
             {
@@ -42,12 +45,29 @@ impl TaskVariables<'_> {
             }
         }
         if steps.contains_key(&None) {
-            scope = scope.with("steps", self.run.all_steps());
+            let all = self.with_inner(self.run.all_steps(self.step), |_| true);
+            scope = scope.with("steps", all);
         } else if !steps.is_empty() {
+            let names: BTreeSet<&str> = steps.keys().copied().flatten().collect();
             let steps = steps.into_iter().filter_map(|(name, fields)| Some((name?, fields)));
-            scope = scope.with("steps", self.run.some_steps(steps));
+            let some = self.with_inner(self.run.some_steps(steps), |name| names.contains(name));
+            scope = scope.with("steps", some);
         }
         scope
+    }
+
+    fn local(&self, name: &str) -> Option<&Arc<Value>> {
+        self.local.iter().find(|(local, _)| local == name).map(|(_, value)| value)
+    }
+
+    /// Steps with those that stand beside this one in a loop, as far as they are wanted.
+    fn with_inner(&self, mut steps: Value, is_wanted: impl Fn(&str) -> bool) -> Value {
+        let inner = self.local("steps").and_then(|inner| inner.as_object());
+        if let (Some(inner), Value::Object(steps)) = (inner, &mut steps) {
+            let wanted = inner.iter().filter(|(name, _)| is_wanted(name));
+            steps.extend(wanted.map(|(name, about)| (name.clone(), about.clone())));
+        }
+        steps
     }
 
     /// The same with every name there is, so that an error can suggest one. Values are left out.
@@ -76,9 +96,35 @@ impl WorkflowRun {
             "input" => Some(Arc::clone(&self.identity.input)),
             "workflow" => Some(Arc::new(self.about())),
             _ => {
-                let writer = self.identity.writer(name, self.cursor as usize)?;
+                let writer = if self.identity.graph().is_none() {
+                    self.identity.writer(name, self.cursor as usize)?
+                } else {
+                    let mut writers = self.identity.writers(name).iter().rev().copied();
+                    writers.find(|writer| self.is_known(*writer))?
+                };
                 self.steps.get(writer).map(StepRun::output)
             }
+        }
+    }
+
+    /// Whether what a step did is known, because it is over.
+    fn is_known(&self, place: usize) -> bool {
+        match self.identity.graph() {
+            None => place < self.cursor as usize,
+            Some(_) => self.steps.get(place).is_some_and(StepRun::is_over),
+        }
+    }
+
+    /// The steps that one knows all about, in the order of the plan: those before it, or those that
+    /// it needs. What others do at the same time would be another thing each time.
+    fn known_to(&self, step: Option<u32>) -> Vec<usize> {
+        let is_known = |place: &usize| self.is_known(*place);
+        match (self.identity.graph(), step) {
+            (None, _) => (0..self.cursor as usize).collect(),
+            (Some(graph), Some(step)) => {
+                graph.needed(step as usize).into_iter().filter(is_known).collect()
+            }
+            (Some(_), None) => (0..self.steps.len()).filter(is_known).collect(),
         }
     }
 
@@ -87,6 +133,7 @@ impl WorkflowRun {
     /// would write all of them to the disk once more.
     pub fn variables(
         &self,
+        task: Option<&TaskId>,
         command: &str,
         aside: &mut dyn FnMut(&Value) -> Value,
     ) -> Map<String, Value> {
@@ -107,9 +154,11 @@ impl WorkflowRun {
         all.insert("input".to_owned(), input);
         all.insert("workflow".to_owned(), self.about());
         let mut steps = Map::new();
-        for (step, seen) in
-            self.identity.plan.steps.iter().zip(self.steps.iter()).take(self.cursor as usize)
-        {
+        let own = task.and_then(|task| self.active_of(task));
+        let known = self.known_to(own);
+        for place in &known {
+            let plan = self.identity.plan.steps.get(*place);
+            let Some((step, seen)) = plan.zip(self.steps.get(*place)) else { continue };
             let about = seen.about_with(&mut |field, value| {
                 shown(&["steps", step.name.as_str(), field], value)
             });
@@ -117,7 +166,13 @@ impl WorkflowRun {
         }
         all.insert("steps".to_owned(), Value::Object(steps));
         for (name, value) in self.outputs() {
-            all.insert(name.to_owned(), shown(&[name], &value));
+            let is_needed = || {
+                let writers = self.identity.writers(name);
+                writers.iter().any(|writer| known.binary_search(writer).is_ok())
+            };
+            if self.identity.graph().is_none() || is_needed() {
+                all.insert(name.to_owned(), shown(&[name], &value));
+            }
         }
         all
     }
@@ -125,7 +180,7 @@ impl WorkflowRun {
     /// The same, each with its value.
     #[cfg(test)]
     pub(crate) fn all_variables(&self) -> Map<String, Value> {
-        self.variables("", &mut Value::clone)
+        self.variables(None, "", &mut Value::clone)
     }
 
     /// The variables that steps have written.
@@ -142,12 +197,14 @@ impl WorkflowRun {
         })
     }
 
-    fn all_steps(&self) -> Value {
-        let names = self.identity.plan.steps.iter().map(|step| step.name.as_str());
+    fn all_steps(&self, step: u32) -> Value {
+        let known = self.known_to(Some(step)).into_iter();
+        let names = known.filter_map(|place| self.identity.plan.steps.get(place));
+        let names = names.map(|step| step.name.as_str());
         self.some_steps(names.map(|name| (name, BTreeSet::from([None]))))
     }
 
-    /// Only steps whose turn has come: what a later one did is not known. Of each only the fields that
+    /// Only steps that are over: what a later one did is not known. Of each only the fields that
     /// are wanted have their values, or all if one of those is nothing.
     fn some_steps<'a>(
         &self,
@@ -157,7 +214,7 @@ impl WorkflowRun {
         for (name, fields) in wanted {
             let is_wanted = |field: &str| fields.iter().any(|it| it.is_none_or(|it| it == field));
             if let Some(place) = self.identity.step(name)
-                && place < self.cursor as usize
+                && self.is_known(place)
                 && let Some(step) = self.steps.get(place)
             {
                 let about = step.about_with(&mut |field, value| {

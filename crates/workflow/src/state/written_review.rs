@@ -22,8 +22,10 @@ pub struct TaskComments {
 impl PlanStep {
     /// What the output of a task of the step must be.
     pub(crate) fn expected(&self, role: TaskRole) -> &ExpectedOutput {
-        match (&self.action, role) {
-            (_, TaskRole::Arbiter(_) | TaskRole::Check(_)) | (StepAction::Gate { .. }, _) => {
+        let (step, role) = self.of_task(role);
+        match (&step.action, role) {
+            (_, TaskRole::Arbiter(_) | TaskRole::Check(_))
+            | (StepAction::Gate { .. } | StepAction::Loop { .. } | StepAction::ForEach { .. }, _) => {
                 &ExpectedOutput::Text
             }
             (
@@ -48,6 +50,9 @@ impl WorkflowRun {
         let step = step.flat_map(|step| match &step.action {
             StepAction::Stage { tasks } => {
                 (0..tasks.len() as u32).map(|at| step.expected(TaskRole::Stage(at))).collect()
+            }
+            StepAction::Loop { .. } | StepAction::ForEach { .. } => {
+                step.inner().iter().map(|inner| inner.expected(TaskRole::Main)).collect()
             }
             _ => vec![step.expected(TaskRole::Main)],
         });
@@ -75,7 +80,7 @@ impl WorkflowRun {
                 let is_review = *step.expected(task.role) == ExpectedOutput::Comments;
                 if is_review { self.comments_of(step, task) } else { None }
             });
-            if matches!(step.action, StepAction::AgentLoop { .. }) {
+            if step.action.rounds().is_some() {
                 found.extend(of_step.next_back());
             } else {
                 found.extend(of_step);

@@ -1,6 +1,7 @@
 //! Reads texts with variables.
 
 use super::TemplatePart;
+use super::function::{self, BadFunction, TemplateFunction};
 use super::reference::{PathSegment, VariableReference};
 
 /// Something that cannot be read, and where it stands.
@@ -30,6 +31,18 @@ pub enum TemplateProblem {
         "`${{{0}}}` is written as for a shell, and no shell reads this; a variable is a name and a path such as `${{task.files[0]}}`, and `$${{` is the text `${{`"
     )]
     ShellOperator(String),
+    /// Nothing of that name can be done with a value.
+    #[error(
+        "`{name}` is no function{near}; there are `default`, `join`, `lines`, `indent`, `quote` and `json`"
+    )]
+    UnknownFunction {
+        name: String,
+        /// What may have been meant, as the end of a sentence.
+        near: String,
+    },
+    /// A function with the wrong thing behind it, or with nothing.
+    #[error("`{name}` takes {wanted}")]
+    Argument { name: &'static str, wanted: &'static str },
     #[error(
         "`${{{0}}}` is no variable: write a name and a path such as `${{task.files[0]}}`, or `$${{` for the text `${{`"
     )]
@@ -61,7 +74,8 @@ pub(super) fn parse_parts(source: &str) -> (Vec<TemplatePart>, Vec<TemplateError
                 parts.push(TemplatePart::Variable(reference));
             }
             Err(error) => {
-                at = start + error.length;
+                // Of functions only the one is told that cannot be read.
+                at = start + if error.offset == start { error.length } else { 2 };
                 text.push_str(&source[start..at]);
                 errors.push(error);
             }
@@ -85,11 +99,47 @@ pub(crate) fn reference_at(source: &str, start: usize) -> Result<VariableReferen
     let Some(length) = close else {
         return Err(TemplateError { offset: start, length: 2, problem: TemplateProblem::Unclosed });
     };
+    if let Some(found) = with_functions(start, &source[inside..char_end(source, limit)]) {
+        return found;
+    }
     let length_all = length + 3;
     match reference(&source[inside..inside + length]) {
         Ok(reference) => Ok(VariableReference { offset: start, length: length_all, ..reference }),
         Err(problem) => Err(TemplateError { offset: start, length: length_all, problem }),
     }
+}
+
+/// The nearest end of a character up to here.
+fn char_end(source: &str, mut at: usize) -> usize {
+    while !source.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// A variable with functions, if a bar stands behind a variable.
+fn with_functions(start: usize, rest: &str) -> Option<Result<VariableReference, TemplateError>> {
+    let bar = rest.find(['|', '}', '\n']).filter(|bar| rest[*bar..].starts_with('|'))?;
+    let variable = reference(rest[..bar].trim_end()).ok()?;
+    let end = bar + function::close(&rest[bar..])?;
+    let mut found = VariableReference { offset: start, length: end + 3, ..variable };
+    for text in function::split(&rest[bar + 1..end]) {
+        let problem = match TemplateFunction::parse(text) {
+            Ok(function) => {
+                found.functions.push(function);
+                continue;
+            }
+            Err(BadFunction::Argument(name, wanted)) => TemplateProblem::Argument { name, wanted },
+            Err(BadFunction::Unknown(name)) => {
+                let near = coven_notation::near(&name, function::NAMES);
+                let near = near.first().map(|near| format!("; did you mean `{near}`?"));
+                TemplateProblem::UnknownFunction { name, near: near.unwrap_or_default() }
+            }
+        };
+        let offset = start + 2 + (text.as_ptr() as usize - rest.as_ptr() as usize);
+        return Some(Err(TemplateError { offset, length: text.len().max(1), problem }));
+    }
+    Some(Ok(found))
 }
 
 /// Where the `}` stands, quoted keys left out.
@@ -135,7 +185,8 @@ pub(super) fn reference(text: &str) -> Result<VariableReference, TemplateProblem
         path.push(segment);
         rest = after;
     }
-    Ok(VariableReference { name: name.to_owned(), path, offset: 0, length: text.len() })
+    let (name, functions) = (name.to_owned(), Vec::new());
+    Ok(VariableReference { name, path, offset: 0, length: text.len(), functions })
 }
 
 /// The first step of a path, and what follows it.

@@ -1,7 +1,11 @@
 //! One variable in a text, and why it may have no value.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use serde_json::Value;
+
+use super::function::TemplateFunction;
 use super::parse::{self, TemplateProblem};
 
 /// A variable: its name, the way into its value, and where it stands in its text.
@@ -15,6 +19,8 @@ pub struct VariableReference {
     pub offset: usize,
     /// How many bytes it takes, `${` and `}` included.
     pub length: usize,
+    /// What is done with its value, in order.
+    pub functions: Vec<TemplateFunction>,
 }
 
 /// One step of the way into a value.
@@ -30,6 +36,24 @@ impl VariableReference {
     /// Reads what stands between `${` and `}`.
     pub fn parse(text: &str) -> Result<Self, TemplateProblem> {
         parse::reference(text)
+    }
+
+    /// Its value with everything done that is to be done with it.
+    pub fn changed<'v>(&self, value: &'v Value) -> Cow<'v, Value> {
+        let mut value = Cow::Borrowed(value);
+        for function in &self.functions {
+            value = Cow::Owned(function.apply(&value));
+        }
+        value
+    }
+
+    /// The variable with what is done with it, as text. Two that are the same have the same value.
+    pub(crate) fn with_functions(&self) -> String {
+        let mut text = self.to_string();
+        for function in &self.functions {
+            text.extend([" | ", &function.to_string()]);
+        }
+        text
     }
 
     /// The first `segments` steps, as text.

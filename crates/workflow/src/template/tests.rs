@@ -102,3 +102,57 @@ fn a_template_is_its_source_on_disk_and_a_constant_is_its_value() {
     assert_eq!(back.value(&VariableScope::default()).unwrap(), json!(["${a}", 1]));
     assert_eq!(back.references().count(), 0);
 }
+
+#[test]
+fn functions_change_a_value_before_it_becomes_text() {
+    assert_eq!(render("${task.files | join ', '}"), "a.rs, b.rs");
+    assert_eq!(render("${task.files|lines}"), "a.rs\nb.rs");
+    assert_eq!(render("${none | default 'main'} ${n | default \"x\"}"), "main 1.5");
+    assert_eq!(render("  ${task.files | lines | indent 2}"), "  a.rs\n  b.rs");
+    assert_eq!(render("${task.files | lines | quote}"), "> a.rs\n> b.rs");
+    assert_eq!(render("${task.title | json} ${task.files | json}"), "\"Fix\" [\"a.rs\",\"b.rs\"]");
+    assert_eq!(
+        render("${none | default '}|'} ${task.files | join \" } \\\"|\"}"),
+        "}| a.rs } \"|b.rs"
+    );
+    assert_eq!(render("${task.title | join ', '}"), "Fix", "what is no array is one element");
+}
+
+#[test]
+fn a_value_that_something_is_done_with_is_a_text() {
+    let template = TextTemplate::parse("${task.files | json}").unwrap();
+    assert!(template.single().is_none());
+    assert_eq!(template.value(&scope()).unwrap(), json!("[\"a.rs\",\"b.rs\"]"));
+    let default = TextTemplate::parse("${n | default '1'}").unwrap();
+    assert_eq!(default.value(&scope()).unwrap(), json!(1.5), "which a default alone leaves");
+    let unknown = TextTemplate::parse("${later | default \"x\" | indent 2}").unwrap();
+    assert_eq!(unknown.render_known(&scope()), "${later | default \"x\" | indent 2}");
+    let stored = serde_json::to_string(&unknown).unwrap();
+    assert_eq!(serde_json::from_str::<TextTemplate>(&stored).unwrap(), unknown);
+}
+
+#[test]
+fn a_function_that_cannot_be_read_is_told_at_its_place() {
+    let wrong = |text: &str| {
+        let error = TextTemplate::parse(text).unwrap_err();
+        (text[error.offset..error.offset + error.length].trim().to_owned(), error.to_string())
+    };
+    let there = "there are `default`, `join`, `lines`, `indent`, `quote` and `json`";
+    let unknown = wrong("ä ${a | lines | jion ', '}");
+    assert_eq!(unknown.0, "jion ', '");
+    assert_eq!(unknown.1, format!("`jion` is no function; did you mean `join`?; {there}"));
+    for (text, place, message) in [
+        ("${a | join}", "join", "`join` takes a text in quotes, as in `join ', '`"),
+        ("${a | json 2}", "json 2", "`json` takes nothing behind it"),
+        ("${a | indent x}", "indent x", "`indent` takes a number up to 100, as in `indent 4`"),
+        (
+            "${a | default main}",
+            "default main",
+            "`default` takes a text in quotes, as in `default 'main'`",
+        ),
+    ] {
+        assert_eq!(wrong(text), (place.to_owned(), message.to_owned()), "{text}");
+    }
+    let (template, errors) = TextTemplate::parse_all("${a | no} ${b | nor} ${task.title}");
+    assert_eq!((template.references().count(), errors.len()), (1, 2), "each is told");
+}

@@ -9,7 +9,7 @@ use coven_model::{
 
 use crate::compile::adapter_names;
 use crate::plan::{
-    AgentSpec, LoopCheck, LoopContext, PlanStep, StepAction, WorkflowPlan, stage_task,
+    AgentSpec, LoopCheck, LoopContext, LoopEnd, PlanStep, StepAction, WorkflowPlan, stage_task,
 };
 use crate::scope::VariableScope;
 use crate::state::{StepProgress, StepRun, TaskPhase, TaskRun, WorkflowRun};
@@ -24,16 +24,19 @@ const MAX_NOTE_CHARS: usize = 160;
 
 /// What a plan will do, without a run.
 pub fn dry_run(plan: &WorkflowPlan) -> PlanView {
+    let mut needs = plan.needs().into_iter();
     let rows = plan.steps.iter().map(|step| PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: "pending".to_owned(),
+        needs: None,
         note: step_note(step),
         lanes: planned(step),
         counts: BTreeMap::new(),
         started_at: None,
         ended_at: None,
     });
+    let rows = rows.map(|row| with_needs(row, needs.next()));
     PlanView {
         name: plan.name.clone(),
         goal: plan.goal.clone(),
@@ -44,13 +47,55 @@ pub fn dry_run(plan: &WorkflowPlan) -> PlanView {
 
 /// The plan of a run with the status of everything.
 pub fn plan_view(run: &WorkflowRun) -> PlanView {
-    let steps = run.identity.plan.steps.iter().zip(run.steps.iter());
+    let plan = &run.identity.plan;
+    let mut needs = plan.needs().into_iter();
+    let stuck = stuck_behind(run);
+    let rows = plan.steps.iter().zip(run.steps.iter()).enumerate().map(|(place, (step, state))| {
+        let row = plan_row(run, step, state);
+        match stuck.get(&place) {
+            Some(failed) => {
+                let note = format!("does not start: `{failed}`, which it needs, failed");
+                PlanRow { note, needs: needs.next(), ..row }
+            }
+            None if state.progress == StepProgress::Waiting => with_needs(row, needs.next()),
+            None => PlanRow { needs: needs.next(), ..row },
+        }
+    });
     PlanView {
-        name: run.identity.plan.name.clone(),
+        name: plan.name.clone(),
         goal: run.identity.goal.clone(),
         status: run.status(),
-        rows: steps.map(|(step, state)| plan_row(run, step, state)).collect(),
+        rows: rows.collect(),
     }
+}
+
+/// A row that did not begin, with what it needs.
+fn with_needs(row: PlanRow, needs: Option<Vec<String>>) -> PlanRow {
+    let told = needs.as_deref().map(|needs| match needs {
+        [] => "needs nothing".to_owned(),
+        needs => format!("needs {}", needs.join(", ")),
+    });
+    let parts = [Some(row.note).filter(|note| !note.is_empty()), told];
+    let note = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    PlanRow { note: short_first_line(&note), needs, ..row }
+}
+
+/// The steps that do not start because a step that they need failed, with the name of that step.
+fn stuck_behind(run: &WorkflowRun) -> BTreeMap<usize, &str> {
+    let mut stuck = BTreeMap::new();
+    let Some(graph) = run.identity.graph() else { return stuck };
+    for (index, step, _) in run.active().filter(|(_, _, state)| state.has_failed()) {
+        let mut open = vec![index as usize];
+        while let Some(place) = open.pop() {
+            for dependent in graph.dependents(place) {
+                if !stuck.contains_key(dependent) {
+                    stuck.insert(*dependent, step.name.as_str());
+                    open.push(*dependent);
+                }
+            }
+        }
+    }
+    stuck
 }
 
 fn plan_row(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> PlanRow {
@@ -77,6 +122,7 @@ fn plan_row(run: &WorkflowRun, step: &PlanStep, state: &StepRun) -> PlanRow {
         step: step.name.clone(),
         kind: step.action.kind().to_owned(),
         status: state.status().to_owned(),
+        needs: None,
         note: short_first_line(&note),
         lanes: lanes(run, step, state),
         counts,
@@ -164,6 +210,7 @@ impl WorkflowRun {
 }
 
 fn agent_of(step: &PlanStep, role: TaskRole) -> Option<&AgentSpec> {
+    let (step, role) = step.of_task(role);
     match (&step.action, role) {
         (StepAction::AgentLoop { arbiter, .. }, TaskRole::Arbiter(_)) => arbiter.as_ref(),
         (StepAction::AgentLoop { .. }, TaskRole::Check(_)) => None,
@@ -211,6 +258,29 @@ fn planned(step: &PlanStep) -> Vec<PlanLane> {
             let after = until.iter().map(|until| check(1, until));
             first.chain([work]).chain(after).chain(arbiter).collect()
         }
+        StepAction::Loop { steps, .. } => {
+            let check = |round: u32| {
+                let check = step.action.check();
+                check.map(|check| {
+                    let command = check.script.command.source();
+                    let task = format!("{name}.r{round}.check");
+                    lane(task, None, SHELL, AgentMode::Headless, command)
+                })
+            };
+            let first = check(0).filter(|_| step.action.check().is_some_and(|check| check.first));
+            let work = steps.iter().flat_map(planned).map(|lane| {
+                let task = format!("{name}.r1.{}", lane.task);
+                PlanLane { name: task.clone(), task, ..lane }
+            });
+            first.into_iter().chain(work).chain(check(1)).collect()
+        }
+        StepAction::ForEach { step, .. } => {
+            let task = format!("{name}.*");
+            planned(step)
+                .into_iter()
+                .map(|lane| PlanLane { name: task.clone(), task: task.clone(), ..lane })
+                .collect()
+        }
         StepAction::ParallelAgents { agent: spec, .. } => {
             // Elements may name the adapter, and may stand in the definition.
             let (known, _) = adapter_names(&step.action, spec, &VariableScope::default());
@@ -240,7 +310,15 @@ fn step_note(step: &PlanStep) -> String {
             let until = command.map(|command| format!(", until `{}`", short_first_line(command)));
             format!("at most {max_iterations} rounds{conversation}{}", until.unwrap_or_default())
         }
-        StepAction::ParallelAgents { for_each, max_concurrent, .. } => {
+        StepAction::Loop { max_iterations, until, .. } => {
+            let until = match until {
+                LoopEnd::Command(check) => check.script.command.source(),
+                LoopEnd::Condition(condition) => condition.source(),
+            };
+            format!("at most {max_iterations} rounds, until `{}`", short_first_line(until))
+        }
+        StepAction::ParallelAgents { for_each, max_concurrent, .. }
+        | StepAction::ForEach { for_each, max_concurrent, .. } => {
             format!("for each of {for_each}, {max_concurrent} at a time")
         }
         StepAction::Gate { script: None, message, .. } => {

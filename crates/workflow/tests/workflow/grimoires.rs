@@ -300,3 +300,38 @@ fn the_published_schemas_describe_every_key() {
     }
     assert_eq!(InputType::default(), InputType::String);
 }
+
+#[test]
+fn steps_say_what_they_need_and_see_what_that_did() {
+    let text = "name: graph\ndescription: A graph.\nsteps:\n  \
+        - {name: last, type: script, needs: [left, right], command: 'echo ${from_left} ${steps.first.output} ${steps.right.status}'}\n  \
+        - {name: first, type: script, needs: [], command: a}\n  \
+        - {name: left, type: script, command: b, output: from_left}\n  \
+        - {name: right, type: script, needs: [first], when: \"steps.first.exit_code == 0\", command: c}\n";
+    let plan = plan("graph.yaml", text);
+    assert!(plan.is_graph());
+    let needs: [&[&str]; 4] = [&["left", "right"], &[], &["first"], &["first"]];
+    assert_eq!(plan.needs(), needs);
+    let written = serde_json::to_value(&plan).unwrap();
+    assert_eq!(written["steps"][1]["needs"], json!([]));
+    assert_eq!(written["steps"][2].get("needs"), None);
+    assert_eq!(serde_json::from_value::<WorkflowPlan>(written).unwrap(), plan);
+    let sequence = text.replace("needs: [], ", "").replace("needs: [first], ", "");
+    let sequence = sequence.replace("needs: [left, right], ", "");
+    assert_eq!(codes("graph.yaml", &sequence)[0], "variable-not-yet", "in the order of the file");
+}
+
+#[test]
+fn a_graph_of_thousands_of_steps_is_checked_at_once() {
+    let mut text = "name: graph\ndescription: A graph.\nsteps:\n".to_owned();
+    for step in 0..5000 {
+        let needs = if step == 0 { String::new() } else { format!("s{}", step - 1) };
+        let told = if step == 0 { "begin".to_owned() } else { "${steps.s0.output}".to_owned() };
+        text.push_str(&format!(
+            "  - {{name: s{step}, type: script, needs: [{needs}], command: 'echo {told}'}}\n"
+        ));
+    }
+    let begun = std::time::Instant::now();
+    assert_eq!(plan("graph.yaml", &text).steps.len(), 5000);
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
+}

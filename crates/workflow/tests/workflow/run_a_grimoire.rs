@@ -130,8 +130,11 @@ fn a_grimoire_runs_from_its_text_to_its_end() {
     assert_eq!(prompt("build.2"), "Implement c");
     assert_eq!(prompt("review.r2"), "Review the change. Last round's verdict was a typo.");
     let run = world.state.run().unwrap();
-    assert_eq!(run.variables("", &mut Value::clone)["stat"], json!(" 3 files changed"));
-    assert_eq!(run.variables("", &mut Value::clone)["results"].as_array().map(Vec::len), Some(3));
+    assert_eq!(run.variables(None, "", &mut Value::clone)["stat"], json!(" 3 files changed"));
+    assert_eq!(
+        run.variables(None, "", &mut Value::clone)["results"].as_array().map(Vec::len),
+        Some(3)
+    );
     assert!(plan_view(run).rows.iter().all(|row| row.status == "completed"));
     // The journal alone is enough.
     let lines: Vec<String> =

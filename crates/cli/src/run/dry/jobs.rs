@@ -99,6 +99,45 @@ impl JobPlanner<'_> {
                 let jobs = std::iter::once(work).chain(check).chain(judge);
                 jobs.map(|job| PlannedJob { times: times.clone(), ..job }).collect()
             }
+            StepAction::Loop { steps, max_iterations, .. } => {
+                let times = format!("at most {max_iterations} rounds");
+                let name = &step.name;
+                let inside = steps.iter().flat_map(|inner| self.planned(inner));
+                let inside =
+                    inside.map(|job| PlannedJob { task: format!("{name}.r1.{}", job.task), ..job });
+                let check = step.action.check().map(|check| PlannedJob {
+                    task: format!("{name}.r1.check"),
+                    ..self.script(step, &check.script)
+                });
+                let jobs = inside.chain(check);
+                jobs.map(|job| PlannedJob { times: times.clone(), ..job }).collect()
+            }
+            StepAction::ForEach { step: one, for_each, item, max_concurrent } => {
+                let name = &step.name;
+                let times = format!("{max_concurrent} at a time");
+                let named = |planner: &JobPlanner<'_>, task: String, times: &str| {
+                    let jobs = planner.planned(one).into_iter();
+                    let named = jobs.map(|job| PlannedJob {
+                        task: task.clone(),
+                        times: times.to_owned(),
+                        ..job
+                    });
+                    named.collect::<Vec<_>>()
+                };
+                let Ok(Value::Array(items)) = for_each.value(&self.scope) else {
+                    let each = for_each.render_known(&self.scope);
+                    return named(
+                        self,
+                        format!("{name}.*"),
+                        &format!("for each of {each}, {times}"),
+                    );
+                };
+                let of_item = |(index, element): (usize, &Value)| {
+                    let scope = self.scope.with(item, element.clone()).with("index", index.into());
+                    named(&self.with_scope(scope), format!("{name}.{index}"), &times)
+                };
+                items.iter().enumerate().flat_map(of_item).collect()
+            }
             StepAction::ParallelAgents { agent, for_each, item, max_concurrent } => {
                 let times = format!("{max_concurrent} at a time");
                 let Ok(Value::Array(items)) = for_each.value(&self.scope) else {

@@ -1,6 +1,7 @@
 //! What a command finds in `$COVEN_VARS`. It is made when the command starts and not kept: the
 //! outputs of a run may be large, and many commands may run at once.
 
+use coven_model::TaskId;
 use coven_store::{ValueError, Values};
 use coven_workflow::State;
 use coven_workflow::view::SessionViewBuilder;
@@ -11,6 +12,8 @@ use serde_json::{Map, Value};
 pub(crate) struct VariableSource {
     /// The run when the command was asked for.
     pub(crate) state: State,
+    /// The task whose command it is for.
+    pub(crate) task: TaskId,
     /// Knows the digests of large values.
     pub(crate) viewer: SessionViewBuilder,
     /// Where large values lie.
@@ -33,7 +36,8 @@ impl VariableSource {
             shown
         };
         let run = self.state.run();
-        let variables = run.map_or_else(Map::new, |run| run.variables(command, &mut aside));
+        let variables =
+            run.map_or_else(Map::new, |run| run.variables(Some(&self.task), command, &mut aside));
         failed.map_or_else(|| Ok(Value::Object(variables).to_string().into_bytes()), Err)
     }
 }

@@ -117,7 +117,7 @@ impl TreeCommand<'_> {
     }
 
     fn spec(&self, text: String, timeout: Duration) -> JobSpec {
-        let step = self.run.current().map(|(_, step, _)| step.name.clone()).unwrap_or_default();
+        let step = self.run.step_of_tree(&self.tree.tree).unwrap_or_default().to_owned();
         JobSpec {
             job: JobId { session: self.run.session().clone(), attempt: self.attempt.clone() },
             step,

@@ -42,13 +42,21 @@ impl Proof {
         &self.log
     }
 
+    pub(super) fn status(&self) -> WorkflowStatus {
+        self.status
+    }
+
+    /// The same without what depends on which of several steps is done first.
+    pub(super) fn in_any_order(mut self) -> Self {
+        self.completed.sort_unstable();
+        self
+    }
+
     /// Collects it, and checks on the way what must hold in any case.
     pub(super) fn collect(place: &Place, after: &str) -> Self {
         let sessions = place.sessions();
         assert_eq!(sessions.len(), 1, "after {after}");
-        let view: SessionView =
-            serde_json::from_slice(&std::fs::read(sessions[0].join("session.json")).unwrap())
-                .unwrap();
+        let view = view(place);
         assert_eq!(view.errors, [], "after {after}");
         // A holder whose job ended while no client was connected takes a moment to go.
         let what = format!("the end of every process, after {after}");
@@ -88,6 +96,17 @@ impl Proof {
         }
         proof
     }
+}
+
+/// All facts of the one session of a place.
+pub(super) fn all_facts(place: &Place) -> Vec<SessionEvent> {
+    facts(place, &view(place))
+}
+
+fn view(place: &Place) -> SessionView {
+    let sessions = place.sessions();
+    let text = std::fs::read(sessions[0].join("session.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
 }
 
 fn facts(place: &Place, view: &SessionView) -> Vec<SessionEvent> {

@@ -46,7 +46,8 @@ impl WorkflowRun {
         let step = self.identity.plan.steps.get(index)?;
         let state = self.steps.get(index)?;
         state.task_of(role)?;
-        let names = TaskVariables { run: self, local: local(self, step, state, role) };
+        let local = local(self, step, state, role);
+        let names = TaskVariables { run: self, step: u32::try_from(index).ok()?, local };
         let given = job_draft(&names, step, state, role).ok()?;
         let JobWork::Agent(work) = given.work else { return None };
         if matches!(role, TaskRole::Arbiter(_)) {

@@ -283,3 +283,44 @@ fn the_agents_of_a_fan_out_are_those_that_its_elements_name() {
         "`${item.cli}` does not say which agent to run (`adapter` of step `team`)"
     );
 }
+
+#[test]
+fn a_command_runs_for_each_element_and_the_results_have_the_exit_codes() {
+    let mut each = for_each_script("build", "${input.items}", "build ${item.name} ${index}", 2);
+    each.on_failure = OnFailure::Continue;
+    let steps = vec![each.output("built"), agent_step("then", "${built[1].exit_code}")];
+    let items = json!({"items": [{"name": "a"}, {"name": "b"}, {"name": "c"}]});
+    let mut told = TestRun::begin(plan(steps), items);
+    assert_eq!(told.alive(), ["build.0/1", "build.1/1"], "two at a time");
+    let JobWork::Shell(work) = &told.spec("build.1", 1).work else { panic!() };
+    let values: Vec<&str> = work.variables.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["b", "1"], "in the environment, not in the text");
+    assert_eq!(told.fail("build.1", 1), ["build.2/1"]);
+    told.succeed("build.0", 1, "zero");
+    assert_eq!(told.succeed("build.2", 1, "two"), ["then/1"]);
+    let built = told.variable("built");
+    let codes: Vec<&Value> =
+        built.as_array().unwrap().iter().map(|one| &one["exit_code"]).collect();
+    assert_eq!(codes, [&json!(0), &json!(1), &json!(0)]);
+    assert_eq!((&built[0]["output"], &built[1]["ok"]), (&json!("zero"), &json!(false)));
+    assert_eq!(told.prompt("then", 1), "1");
+}
+
+#[test]
+fn attempts_of_a_command_for_each_element_are_counted_apart_and_a_person_repeats_what_failed() {
+    let mut each = for_each_script("build", "${input.items}", "x ${item}", 4);
+    if let StepAction::ForEach { step, .. } = &mut each.action {
+        step.retry.attempts = 2;
+    }
+    each.retry.attempts = 2;
+    each.on_failure = OnFailure::Block;
+    let mut told = TestRun::begin(plan(vec![each]), json!({"items": ["a", "b"]}));
+    assert_eq!(told.fail("build.0", 1), ["build.0/2"]);
+    told.succeed("build.1", 1, "b");
+    told.fail("build.0", 2);
+    assert_eq!(told.waiting(), [InterventionKind::PartialFailure]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::RetryFailed));
+    assert_eq!(starts(&commands), ["build.0/3"]);
+    told.succeed("build.0", 3, "a");
+    assert_eq!(told.status(), WorkflowStatus::Completed);
+}

@@ -108,6 +108,12 @@ impl ShellScanner<'_> {
                 self.variable(reference, quoting, spot, command);
             }
             Ok(_) => self.parameter(quoting, spot.as_ref(), command),
+            Err(error) if error.offset != start => {
+                let problem = ShellProblem::Function { why: error.problem.to_string() };
+                self.error(error.offset, error.length, problem);
+                self.parameter(quoting, spot.as_ref(), command);
+                self.found.own.retain(|own| own.offset != start);
+            }
             Err(error) => {
                 let end = (start + error.length).min(self.end);
                 let text = &self.source[start + 2..end.saturating_sub(1).max(start + 2)];
@@ -138,7 +144,7 @@ impl ShellScanner<'_> {
         }
         command.note(offset, length, reference.to_string());
         let next = self.numbers.len() + 1;
-        let number = *self.numbers.entry(reference.to_string()).or_insert(next);
+        let number = *self.numbers.entry(reference.with_functions()).or_insert(next);
         self.copy_to(offset);
         self.copied = offset + length;
         let text = match quoting {
