@@ -75,15 +75,18 @@ impl Model for SessionModel {
                 _ => true,
             });
             actions.extend(ends.map(|end| ModelStep::Ends(job.clone(), *end)));
-            let live = world.run().alive(job);
+            let alive = world.run().alive(job);
             if *mood == AgentDisplay::Works
-                && live.is_some_and(|live| live.spec.work.is_interactive())
+                && alive.is_some_and(|alive| alive.spec.work.is_interactive())
             {
-                actions.push(ModelStep::Idles(job.clone()));
                 if world.questions > 0 {
                     actions.push(ModelStep::Asks(job.clone()));
                 }
-                actions.push(ModelStep::Complete(job.task.clone()));
+                // Nobody waits for the turns of an agent that was left alive.
+                if world.run().live(job).is_some() {
+                    actions.push(ModelStep::Idles(job.clone()));
+                    actions.push(ModelStep::Complete(job.task.clone()));
+                }
             }
         }
         for number in 1..world.run().next_intervention {
