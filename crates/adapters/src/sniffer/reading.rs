@@ -201,13 +201,18 @@ impl StateReading {
         if !works && !self.ends_turn() {
             return None;
         }
+        // A program quotes dialogs and draws lists while it works; the cursor stands where it asks.
         let asked = match screen {
-            None => rules.generic(view).map(Self::of_generic),
+            None => ScreenRules::yes_or_no(view).map(Self::of_generic),
             Some(screen) if screen.state == AgentState::Idle => {
                 ScreenRules::yes_or_no(view).map(Self::of_generic)
             }
             Some(screen) => Some(screen.clone()).filter(Self::asks),
         }?;
+        let has_cursor = asked.line.as_ref().is_some_and(|(_, place)| place.has_cursor);
+        if !has_cursor {
+            return None;
+        }
         Some(Self { denied: works, ..asked })
     }
 
