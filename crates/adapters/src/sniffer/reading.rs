@@ -142,7 +142,7 @@ impl StateReading {
             let told = Self::of_status(rules, view, status);
             let screen = shown.map(|hit| Self::screen(rules, hit));
             let reported = sources.hook.and_then(|hook| Self::of_hook(rules, view, hook));
-            let asked = told.denied_question(rules, view, screen.as_ref());
+            let asked = told.denied_question(view, screen.as_ref());
             if let Some(asked) = asked.filter(|_| !sources.believed) {
                 return asked.against(Some(told)).against(reported);
             }
@@ -174,7 +174,7 @@ impl StateReading {
         }
         if let Some(told) = title() {
             let screen = shown.map(|hit| Self::screen(rules, hit));
-            let asked = told.denied_question(rules, view, screen.as_ref());
+            let asked = told.denied_question(view, screen.as_ref());
             if let Some(asked) = asked.filter(|_| !sources.believed) {
                 return asked.against(Some(told));
             }
@@ -191,12 +191,7 @@ impl StateReading {
 
     /// What the screen asks where this says that the agent works or rests. A child of the agent may have
     /// said so, and may have ended since then.
-    fn denied_question(
-        &self,
-        rules: &ScreenRules,
-        view: &LineView<'_>,
-        screen: Option<&Self>,
-    ) -> Option<Self> {
+    fn denied_question(&self, view: &LineView<'_>, screen: Option<&Self>) -> Option<Self> {
         let works = self.state == AgentState::Working;
         if !works && !self.ends_turn() {
             return None;
