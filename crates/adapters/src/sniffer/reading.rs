@@ -8,7 +8,6 @@ use coven_model::{
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
-use super::START_LIMIT;
 use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
@@ -575,7 +574,6 @@ impl StateReading {
             AgentState::Awaiting if self.source == EvidenceSource::Generic => GENERIC_AFTER,
             AgentState::Awaiting => Duration::ZERO,
             // Some say that they are ready before there is a prompt to type into.
-            AgentState::Idle if self.unpainted && !had_prompt && self.blank => START_LIMIT,
             AgentState::Idle if self.unpainted && !had_prompt => STARTING_FOR,
             AgentState::Unknown if before == AgentState::Starting => STARTING_FOR,
             AgentState::Unknown => UNKNOWN_AFTER,
