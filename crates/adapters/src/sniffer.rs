@@ -6,7 +6,7 @@
 //!
 //! Sources count in this order: the program's own status (OSC 7501), what it reported by itself
 //! ([`crate::hook`]), its window title, the rules that read the screen, silence, and the end of the
-//! process. No source hides a question on the screen: some programs call themselves ready behind a
+//! process. No source hides a question at the cursor, and a title that says idle, or a report, none at all: some programs call themselves ready behind a
 //! dialog, and everything that an agent starts can send a signal or a report, and end.
 //!
 //! Three things keep it from being fooled. A weak reading has to last before it counts, so a frame

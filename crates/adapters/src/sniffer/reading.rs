@@ -8,7 +8,6 @@ use coven_model::{
 };
 use coven_terminal::signals::{ProgramState, ProgramStatus};
 
-use super::START_LIMIT;
 use super::errors::ErrorTracker;
 use super::question::AskedLine;
 use crate::config::MatchKind;
@@ -142,7 +141,7 @@ impl StateReading {
             let told = Self::of_status(rules, view, status);
             let screen = shown.map(|hit| Self::screen(rules, hit));
             let reported = sources.hook.and_then(|hook| Self::of_hook(rules, view, hook));
-            let asked = told.denied_question(rules, view, screen.as_ref());
+            let asked = told.denied_question(view, screen.as_ref());
             if let Some(asked) = asked.filter(|_| !sources.believed) {
                 return asked.against(Some(told)).against(reported);
             }
@@ -174,7 +173,7 @@ impl StateReading {
         }
         if let Some(told) = title() {
             let screen = shown.map(|hit| Self::screen(rules, hit));
-            let asked = told.denied_question(rules, view, screen.as_ref());
+            let asked = told.denied_question(view, screen.as_ref());
             if let Some(asked) = asked.filter(|_| !sources.believed) {
                 return asked.against(Some(told));
             }
@@ -191,23 +190,23 @@ impl StateReading {
 
     /// What the screen asks where this says that the agent works or rests. A child of the agent may have
     /// said so, and may have ended since then.
-    fn denied_question(
-        &self,
-        rules: &ScreenRules,
-        view: &LineView<'_>,
-        screen: Option<&Self>,
-    ) -> Option<Self> {
+    fn denied_question(&self, view: &LineView<'_>, screen: Option<&Self>) -> Option<Self> {
         let works = self.state == AgentState::Working;
         if !works && !self.ends_turn() {
             return None;
         }
+        // A program quotes dialogs and draws lists while it works; the cursor stands where it asks.
         let asked = match screen {
-            None => rules.generic(view).map(Self::of_generic),
+            None => ScreenRules::yes_or_no(view).map(Self::of_generic),
             Some(screen) if screen.state == AgentState::Idle => {
                 ScreenRules::yes_or_no(view).map(Self::of_generic)
             }
             Some(screen) => Some(screen.clone()).filter(Self::asks),
         }?;
+        let has_cursor = asked.line.as_ref().is_some_and(|(_, place)| place.has_cursor);
+        if !has_cursor {
+            return None;
+        }
         Some(Self { denied: works, ..asked })
     }
 
@@ -575,7 +574,6 @@ impl StateReading {
             AgentState::Awaiting if self.source == EvidenceSource::Generic => GENERIC_AFTER,
             AgentState::Awaiting => Duration::ZERO,
             // Some say that they are ready before there is a prompt to type into.
-            AgentState::Idle if self.unpainted && !had_prompt && self.blank => START_LIMIT,
             AgentState::Idle if self.unpainted && !had_prompt => STARTING_FOR,
             AgentState::Unknown if before == AgentState::Starting => STARTING_FOR,
             AgentState::Unknown => UNKNOWN_AFTER,
