@@ -9,7 +9,7 @@ use coven_model::{
     WorkflowStatus,
 };
 
-use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, TaskRun, WorkflowRun};
+use super::{AnswerPhase, LiveJob, RunPhase, State, StepProgress, WorkflowRun};
 use crate::input::SessionInput;
 use crate::plan::StepAction;
 use crate::rules::DecisionRule;
