@@ -42,7 +42,8 @@ fn a_headless_agent_is_interrupted_by_a_message() {
     let config = format!(
         r#"{{"schemaVersion": 1, "command": {program:?}, "permissions": {{"all": []}},
             "modes": {{"headless": {{"transcript": "text"}}}},
-            "channel": {{"kind": "acp", "baseArgs": ["demo-agent", "--acp", "--permissions", "all"]}}}}"#
+            "channel": {{"kind": "acp", "baseArgs": ["demo-agent", "--acp"],
+                "permissions": {{"all": ["--permissions", "all"]}}}}}}"#
     );
     let folder = home.path("home/.config/coven/adapters/talker");
     std::fs::create_dir_all(&folder).unwrap();

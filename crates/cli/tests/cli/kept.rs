@@ -64,7 +64,7 @@ fn a_kept_agent_is_answered_told_and_audited_when_its_run_is_over() {
     home.coven(&["send", &talk, "approve touch Y"]).ok();
     until("it asks again", || inbox(&home, &name).len() == 1);
     home.coven(&["stop", &talk]).ok();
-    let released = || home.coven(&["events", &name]).ok().out.contains("task.released");
+    let released = || home.coven(&["events", &name, "--json"]).ok().out.contains("task.released");
     until("it ends", released);
     assert_eq!(inbox(&home, &name).len(), 0);
     assert!(!home.path("project/Y").exists());
