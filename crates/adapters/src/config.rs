@@ -26,6 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rules::{ScreenRules, is_hidden_line};
+use crate::sniffer::START_LIMIT;
 
 pub use answer::{AnswerConfig, AnswerLine};
 pub use approval::ApprovalConfig;
@@ -111,6 +112,9 @@ pub struct Config {
     /// `40x10`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usable_size: Option<String>,
+    /// How long the program may take to start before a person is told; 60 seconds if missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_bound: Option<HumanDuration>,
     /// The keys for what a person does most.
     pub keys: KeysConfig,
     /// How to answer the program without a person, when a task asks for that.
@@ -487,6 +491,11 @@ impl Config {
     pub fn usable_size(&self) -> TerminalSize {
         let said = self.usable_size.as_ref().and_then(|size| size.parse().ok());
         said.unwrap_or(DEFAULT_USABLE_SIZE)
+    }
+
+    /// How long the program may take to start before a person is told.
+    pub fn start_bound(&self) -> Duration {
+        self.start_bound.as_ref().map_or(START_LIMIT, |bound| bound.0)
     }
 
     /// Whether what is typed as an answer to this rule's question must not be recorded.

@@ -43,6 +43,8 @@ pub struct ScreenRules {
     pub(crate) program_status: bool,
     pub(crate) quiet: Option<(std::time::Duration, MatchKind)>,
     volatile: Vec<Regex>,
+    /// How long the program may take to start, where its file says so.
+    pub(crate) start_bound: Option<std::time::Duration>,
     approvals: Vec<CompiledApproval>,
     entries: CompiledEntries,
 }
@@ -118,6 +120,7 @@ impl ScreenRules {
                 (after, rule.kind)
             }),
             volatile,
+            start_bound: config.start_bound.as_ref().map(|bound| bound.0),
             approvals: config
                 .approvals
                 .iter()

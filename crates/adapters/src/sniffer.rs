@@ -42,7 +42,7 @@ pub use pacer::ReadPacer;
 /// nothing, or only what is painted all the time, such as a clock.
 pub const UNEXPLAINED_AFTER: Duration = Duration::from_secs(20);
 
-/// How long an agent may take to start before a person is told.
+/// How long an agent may take to start before a person is told, where its adapter does not say.
 pub const START_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long an agent that reported its work may print nothing and still count as working: programs
@@ -571,7 +571,9 @@ impl ScreenSniffer {
                 let still = self.stillness.since(self.printed);
                 Some(still.max(since).max(self.typed) + UNEXPLAINED_AFTER)
             }
-            AgentState::Starting => Some(since + START_LIMIT),
+            AgentState::Starting => {
+                Some(since.saturating_add(self.rules.start_bound.unwrap_or(START_LIMIT)))
+            }
             // Who works prints. A child of the agent may have said that it does.
             AgentState::Working if self.hides_question() => {
                 Some(self.printed.max(since).max(self.typed) + UNEXPLAINED_AFTER)

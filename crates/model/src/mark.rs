@@ -23,6 +23,9 @@ pub struct StateMark {
     pub since: Option<Timestamp>,
     /// When the agent was started.
     pub started: Option<Timestamp>,
+    /// How long it may take to start, in milliseconds, where its adapter says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_bound: Option<u64>,
 }
 
 impl StateMark {
@@ -36,6 +39,7 @@ impl StateMark {
             digest: verdict.digest.clone(),
             since: Some(since),
             started: Some(started),
+            start_bound: None,
         }
     }
 

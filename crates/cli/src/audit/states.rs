@@ -192,7 +192,8 @@ impl StateWalk {
         let due = match last.state {
             AgentState::Unknown => self.quiet_since.after(UNEXPLAINED_AFTER),
             AgentState::Starting => {
-                self.moments.last().map_or(self.zero, |last| last.at).after(START_LIMIT)
+                let bound = last.start_bound.map_or(START_LIMIT, Duration::from_millis);
+                self.moments.last().map_or(self.zero, |last| last.at).after(bound)
             }
             _ => return,
         };
@@ -225,7 +226,16 @@ mod tests {
     fn mark(state: AgentState, since: Timestamp, started: Timestamp) -> StateMark {
         let (since, started) = (Some(since), Some(started));
         let rule = "none".to_owned();
-        StateMark { state, kind: None, rule, asked: None, digest: None, since, started }
+        StateMark {
+            state,
+            kind: None,
+            rule,
+            asked: None,
+            digest: None,
+            since,
+            started,
+            start_bound: None,
+        }
     }
 
     /// When the agent was unexplained and when not, in seconds.

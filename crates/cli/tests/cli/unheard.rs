@@ -85,7 +85,17 @@ impl AskingSession {
             _ => (None, None),
         };
         let (rule, started) = ("interaction_approval".to_owned(), Some(BEGIN));
-        StateMark { state, kind, rule, asked: Some(1), digest, since: Some(since), started }.text()
+        StateMark {
+            state,
+            kind,
+            rule,
+            asked: Some(1),
+            digest,
+            since: Some(since),
+            started,
+            start_bound: None,
+        }
+        .text()
     }
 
     /// Writes the session anew, sealed, with facts and notes on its tape at these seconds. The

@@ -363,8 +363,9 @@ impl RunnerActor {
         let now = self.now();
         let is_silent = self.reading == OutputReading::Ended || self.pane.output_is_closed();
         let has_closed = is_silent && self.pane.is_alive();
+        let bound = self.adapter.config().start_bound();
         let AgentReader::Channel(channel) = &mut self.reader else { return };
-        match channel.overdue(now, has_closed) {
+        match channel.overdue(now, has_closed, bound) {
             Some(Overdue::Start(lines)) => {
                 let lines = lines.iter().map(|line| self.redactor.clean(line)).collect();
                 self.tell(RunnerEvent::Unexplained(lines));
@@ -379,6 +380,7 @@ impl RunnerActor {
         let can_save = self.folder.is_some() && self.input.is_written() && channel.may_be_saved();
         let save =
             (can_save && channel.unsaved.bytes > 0).then(|| channel.unsaved.last + SNAP_AFTER_REST);
-        [channel.overdue_at(), save].into_iter().flatten().min()
+        let bound = self.adapter.config().start_bound();
+        [channel.overdue_at(bound), save].into_iter().flatten().min()
     }
 }

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use coven_adapters::adapter::keys;
-use coven_adapters::sniffer::START_LIMIT;
 use coven_model::AgentState;
 use coven_terminal::keys::{KeyCode, KeyModifiers, KeyPress};
 
@@ -82,7 +81,9 @@ impl RunnerActor {
         match terminal.sniffer.verdict().state {
             AgentState::Starting => true,
             AgentState::Unknown => {
-                terminal.prompt == PromptAge::Starting && self.now() < START_LIMIT && is_signal()
+                terminal.prompt == PromptAge::Starting
+                    && self.now() < self.adapter.config().start_bound()
+                    && is_signal()
             }
             _ => false,
         }

@@ -405,7 +405,11 @@ impl RunnerActor {
         let AgentReader::Terminal(terminal) = &mut self.reader else { return };
         terminal.history.is_noted = true;
         let numbered = terminal.sniffer.questions_asked();
-        let mark = StateMark::of(verdict, numbered, since, terminal.history.born);
+        let mut mark = StateMark::of(verdict, numbered, since, terminal.history.born);
+        let bound = self.adapter.config().start_bound.as_ref();
+        mark.start_bound = bound
+            .filter(|_| verdict.state == AgentState::Starting)
+            .map(|bound| u64::try_from(bound.0.as_millis()).unwrap_or(u64::MAX));
         // The mark is for the next process that follows the agent and for audits, which can do
         // without.
         drop(self.pane.mark(&mark.text()));

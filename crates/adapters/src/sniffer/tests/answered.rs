@@ -151,6 +151,15 @@ fn what_nobody_knows_is_told_once_it_was_quiet_for_long_enough() {
     assert!(slow.take_unexplained(ms(61_000)), "it does not get done with starting");
 }
 
+#[test]
+fn an_adapter_says_how_long_its_program_may_take_to_start() {
+    let mut slow = ScreenSniffer::new(compiled(r#"{"startBound": "3m"}"#));
+    slow.look_at_text("", ms(0));
+    assert_eq!(slow.verdict().state, AgentState::Starting);
+    assert!(!slow.take_unexplained(ms(179_000)));
+    assert!(slow.take_unexplained(ms(181_000)));
+}
+
 /// Whoever has sent it may have ended. What is asked at the cursor is asked.
 ///
 /// Spec: C0.14.2

@@ -7,9 +7,6 @@ use coven_adapters::channel::ChannelPhase;
 
 use super::reader::{ChannelFailure, ChannelReader, last_line};
 
-/// How long an agent may take to agree to a conversation before a person hears of it.
-pub(super) const START_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// How long a process may live on that has closed its output.
 pub(super) const CLOSED_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -24,9 +21,15 @@ pub(super) enum Overdue {
 
 impl ChannelReader {
     /// Looks at the clock. `has_closed`: its process lives, and nothing more of it can be read.
-    pub(super) fn overdue(&mut self, now: Duration, has_closed: bool) -> Option<Overdue> {
+    /// `bound` is how long it may take to agree to a conversation.
+    pub(super) fn overdue(
+        &mut self,
+        now: Duration,
+        has_closed: bool,
+        bound: Duration,
+    ) -> Option<Overdue> {
         let state = self.codec.state();
-        if state.phase == ChannelPhase::Starting && !self.is_late && now >= START_TIMEOUT {
+        if state.phase == ChannelPhase::Starting && !self.is_late && now >= bound {
             self.is_late = true;
             let complaint = last_line(&self.complaint).map(str::to_owned);
             let lines = [Some(not_agreed(&state.message)), complaint];
@@ -44,9 +47,9 @@ impl ChannelReader {
     }
 
     /// When to look next.
-    pub(super) fn overdue_at(&self) -> Option<Duration> {
+    pub(super) fn overdue_at(&self, bound: Duration) -> Option<Duration> {
         let is_starting = self.codec.state().phase == ChannelPhase::Starting;
-        let start = (is_starting && !self.is_late).then_some(START_TIMEOUT);
+        let start = (is_starting && !self.is_late).then_some(bound);
         let closed = self.closed.map(|since| since + CLOSED_TIMEOUT);
         [start, closed.filter(|_| self.is_unheard())].into_iter().flatten().min()
     }

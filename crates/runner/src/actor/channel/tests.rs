@@ -8,8 +8,11 @@ use coven_adapters::channel::{
 use serde_json::{Value, json};
 
 use super::ChannelReader;
-use super::overdue::{CLOSED_TIMEOUT, Overdue, START_TIMEOUT};
+use super::overdue::{CLOSED_TIMEOUT, Overdue};
 use crate::saved_channel::SavedSlot;
+
+/// How long the agents here may take to begin.
+const BOUND: Duration = Duration::from_secs(90);
 
 fn reader(resumes: bool) -> ChannelReader {
     let codec = ChannelCodec::new(ChannelKind::Acp, ChannelOptions::default());
@@ -108,14 +111,14 @@ fn an_agent_that_never_answers_initialize_is_told_of_once_and_named() {
     let mut reader = reader(false);
     write(&mut reader);
     reader.complain(b"starting\nwaiting for a login\n");
-    assert_eq!(reader.overdue_at(), Some(START_TIMEOUT));
-    assert_eq!(reader.overdue(START_TIMEOUT.saturating_sub(Duration::from_millis(1)), false), None);
-    let told = reader.overdue(START_TIMEOUT, false);
+    assert_eq!(reader.overdue_at(BOUND), Some(BOUND));
+    assert_eq!(reader.overdue(BOUND.saturating_sub(Duration::from_millis(1)), false, BOUND), None);
+    let told = reader.overdue(BOUND, false, BOUND);
     let Some(Overdue::Start(lines)) = told else { panic!("{told:?}") };
     assert!(lines[0].starts_with("the agent has not agreed"), "{lines:?}");
     assert_eq!(lines[1], "waiting for a login");
-    assert_eq!(reader.overdue(2 * START_TIMEOUT, false), None, "once");
-    assert_eq!(reader.overdue_at(), None);
+    assert_eq!(reader.overdue(2 * BOUND, false, BOUND), None, "once");
+    assert_eq!(reader.overdue_at(BOUND), None);
     assert!(reader.failed().is_none(), "a person decides");
     // It may still begin.
     answer(&mut reader, &json!(1), &json!({"protocolVersion": 1}));
@@ -126,14 +129,14 @@ fn an_agent_that_never_answers_initialize_is_told_of_once_and_named() {
 fn an_agent_that_closes_its_output_is_ended_only_if_something_is_still_to_come() {
     let (mut reader, _) = prompted(false);
     let now = Duration::from_secs(100);
-    assert_eq!(reader.overdue(now, true), None);
-    assert_eq!(reader.overdue_at(), Some(now + CLOSED_TIMEOUT));
-    assert_eq!(reader.overdue(now + CLOSED_TIMEOUT, true), Some(Overdue::End));
+    assert_eq!(reader.overdue(now, true, BOUND), None);
+    assert_eq!(reader.overdue_at(BOUND), Some(now + CLOSED_TIMEOUT));
+    assert_eq!(reader.overdue(now + CLOSED_TIMEOUT, true, BOUND), Some(Overdue::End));
     assert!(reader.failed().unwrap().reason.contains("closed its output"));
     let (mut reader, prompt) = prompted(false);
     answer(&mut reader, &prompt, &json!({"stopReason": "end_turn"}));
-    assert_eq!(reader.overdue(now, true), None);
-    assert_eq!(reader.overdue(now + 2 * CLOSED_TIMEOUT, true), None, "its turn is over");
+    assert_eq!(reader.overdue(now, true, BOUND), None);
+    assert_eq!(reader.overdue(now + 2 * CLOSED_TIMEOUT, true, BOUND), None, "its turn is over");
 }
 
 /// Every state that is saved has what is under way in it. With a request of 14 MiB that was 4, 8 and
