@@ -125,9 +125,9 @@ fn promise(broken: DisabledParts) -> &'static str {
         (Some(DecisionRule::LandedOnce), _) => INVARIANTS[11].0,
         (Some(DecisionRule::RemovedFirst), _) => INVARIANTS[12].0,
         (Some(DecisionRule::KeptFirst), _) => INVARIANTS[15].0,
-        (Some(DecisionRule::NeedsFirst), _) => INVARIANTS[18].0,
-        (Some(DecisionRule::BranchesGoOn), _) => INVARIANTS[19].0,
-        (Some(DecisionRule::RoundsEnd), _) => INVARIANTS[20].0,
+        (Some(DecisionRule::NeedsFirst), _) => INVARIANTS[19].0,
+        (Some(DecisionRule::BranchesGoOn), _) => INVARIANTS[20].0,
+        (Some(DecisionRule::RoundsEnd), _) => INVARIANTS[21].0,
         (None, Some(SafetyMechanism::Ledger | SafetyMechanism::DurableOutcomes)) => INVARIANTS[1].0,
         (Some(DecisionRule::DrainFirst | DecisionRule::OutcomesCountOnce), _)
         | (None, Some(SafetyMechanism::Tombstones | SafetyMechanism::JournalFirst)) => {
