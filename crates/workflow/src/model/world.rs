@@ -549,6 +549,11 @@ impl WorldState {
             return true;
         }
         let mut world = self.clone();
+        // A job that was found after a crash and is not followed yet will be.
+        let starts = |order: &&OrderInFlight| matches!(order, OrderInFlight::Start(_));
+        for order in world.orders.iter().filter(starts).cloned().collect::<Vec<_>>() {
+            world.carry_out(&order, DisabledParts::default());
+        }
         for _ in 0..4 {
             for report in world.reports.clone() {
                 if !matches!(report, ReportInFlight::Cancel | ReportInFlight::Again(_)) {
