@@ -196,14 +196,19 @@ fn marked(view: &LineView<'_>, lines: Range<usize>) -> Option<ScreenMenu> {
     if let Some(rows) = described(view, lines.clone()) {
         return in_rows(view, &rows, proof(&rows));
     }
-    lines.clone().rev().find_map(|line| {
-        let row = EntryRow::read(line, view.line(line))?;
-        if !row.is_marked() {
-            return None;
-        }
+    for line in lines.clone().rev() {
+        let Some(row) = EntryRow::read(line, view.line(line)).filter(EntryRow::is_marked) else {
+            continue;
+        };
         let rows = group(view, lines.clone(), &row, EntryRow::read);
-        in_rows(view, &rows, proof(&rows))
-    })
+        let menu = in_rows(view, &rows, proof(&rows));
+        // What stands above the lowest mark of a cursor is over: the mark is where Enter acts. A plain
+        // one also stands before what a person types.
+        if menu.is_some() || row.cursor.is_some_and(|mark| mark != '>') {
+            return menu;
+        }
+    }
+    None
 }
 
 /// The rows right above and below one, up to the first that begins in another column.

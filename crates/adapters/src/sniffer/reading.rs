@@ -87,6 +87,7 @@ pub(super) struct SpokenSources<'a> {
 
 /// What all sources say at one moment.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the sources")]
 pub(super) struct StateReading {
     pub(super) state: AgentState,
     pub(super) kind: Option<AwaitingKind>,

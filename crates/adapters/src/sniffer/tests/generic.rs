@@ -47,6 +47,40 @@ fn what_asks_in_any_program_awaits_a_choice() {
     }
 }
 
+/// The next question of a program may be one that is no menu, and Enter would answer it.
+///
+/// Spec: C0.14.2
+#[test]
+fn a_menu_that_was_answered_is_not_asked_again_above_a_single_entry() {
+    let menu = "Deploy where?\n  staging\n  production\n❯ nowhere\n";
+    for next in
+        ["-> nowhere\nReally wipe the disk?\n❯ Yes, wipe it\n", "-> nowhere\nChoose again\n❯ one\n"]
+    {
+        let mut screen = Screen::new(GridSize::new(80, 24));
+        screen.feed(menu.replace('\n', "\r\n").as_bytes());
+        let mut sniffer = ScreenSniffer::new(compiled(NOTHING_KNOWN));
+        sniffer.read_screen(&screen.snapshot(), ms(0));
+        sniffer.tick(ms(2000));
+        let asked = sniffer.verdict().digest.clone();
+        assert!(asked.is_some() && sniffer.menu().is_some(), "{next}");
+        sniffer.typed(ms(3000));
+        screen.feed(next.replace('\n', "\r\n").as_bytes());
+        sniffer.read_screen(&screen.snapshot(), ms(3100));
+        for seconds in 4..60_u64 {
+            sniffer.read_screen(&screen.snapshot(), ms(seconds * 1000));
+            sniffer.tick(ms(seconds * 1000));
+            if sniffer.verdict().state != AgentState::Awaiting || seconds < 10 {
+                continue;
+            }
+            let labels: Vec<_> = sniffer.menu().map_or(Vec::new(), |menu| {
+                menu.entries.iter().map(|entry| entry.label.clone()).collect()
+            });
+            assert!(!labels.contains(&"staging".to_owned()), "{next} after {seconds} s");
+            assert_ne!(sniffer.asked_title(), Some("Deploy where?"), "{next} after {seconds} s");
+        }
+    }
+}
+
 #[test]
 fn a_mark_that_a_list_goes_on_is_no_entry() {
     for screen in [
