@@ -170,8 +170,8 @@ impl AnnouncedFact {
 fn is_title_of(title: &str, asked: &AskedCall<'_>) -> bool {
     let (shown, kind) = (squeezed(title), asked.call.get("kind"));
     let is_name = |name: &str| shown.eq_ignore_ascii_case(name);
-    let is_same = asked.call.get("title").str().is_some_and(|title| squeezed(title) == shown);
-    if is_same || kind.str().is_some_and(is_name) {
+    let repeats = asked.call.get("title").str().is_some_and(|title| squeezed(title) == shown);
+    if repeats || kind.str().is_some_and(is_name) {
         return true;
     }
     let Some(command) = asked.command else {
