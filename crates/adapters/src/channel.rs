@@ -53,7 +53,7 @@ pub use question::{
 };
 
 use crate::transcript::LINE_LIMIT;
-use crate::transcript::json::{JsonNode, parse};
+use crate::transcript::json::{JsonNode, parse_told};
 use crate::transcript::lines::{LineSplitter, RawLine};
 use answer::WrittenAnswer::Refused;
 use fold::{ChannelFold, ChannelSink};
@@ -250,7 +250,9 @@ impl Protocol {
         if bytes.is_empty() {
             return;
         }
-        let mut value = parse(bytes).filter(|value| line.omitted == 0 && value.is_object());
+        out.repeated = None;
+        let value = parse_told(bytes, &mut out.repeated);
+        let mut value = value.filter(|value| line.omitted == 0 && value.is_object());
         let kind = self.kind();
         let is_unread = value.is_none() && direction == ChannelDirection::Out;
         if is_unread

@@ -248,6 +248,8 @@ pub struct AskedAction {
     pub entries: Vec<MenuEntry>,
     /// What is typed as an answer is a secret, and must not be recorded.
     pub secret: bool,
+    /// Why no answer approves it, where none does, so that none is offered.
+    pub no_approval: Option<String>,
 }
 
 impl AskedAction {
@@ -386,6 +388,7 @@ impl Intervention {
             extras: self.extras.clone(),
             entries: self.entries.clone(),
             secret: self.secret,
+            ..AskedAction::default()
         }
     }
 }

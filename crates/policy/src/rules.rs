@@ -267,6 +267,8 @@ impl PolicyDecision {
         let answers = self.ruling.answers_yes();
         let reason = if question.action.truncated && self.ruling != RuleEffect::Ask {
             format!("the rule says {}, and a part of what is asked is not shown", self.ruling)
+        } else if answers && let Some(why) = &question.action.no_approval {
+            format!("the rule says {}, and {why}", self.ruling)
         } else if answers && !question.action.extras.is_empty() {
             format!(
                 "the rule says {}, and the agent asks for more than the command: {}",

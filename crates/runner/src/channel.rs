@@ -210,6 +210,7 @@ pub(crate) fn asked(
     action.extras = extras.iter().take(MAX_EXTRAS).map(told).collect();
     // There is no screen on which the rest could be looked at, so that nothing approves it.
     action.truncated = omitted > 0;
+    action.no_approval = is_only_denied(question).then(|| NO_APPROVAL.to_owned());
     ScreenQuestion {
         kind: question.kind,
         rule: question.message.clone(),
@@ -316,6 +317,14 @@ fn entries(question: &ChannelQuestion) -> Vec<MenuEntry> {
     only.choices.iter().enumerate().map(entry).collect()
 }
 
+/// Why a request is not approved whose answers are all something else.
+const NO_APPROVAL: &str = "the agent takes no approval of this once";
+
+/// Whether a request has no answer that approves it.
+fn is_only_denied(question: &ChannelQuestion) -> bool {
+    question.kind == AwaitingKind::Approval && !question.can_be_approved()
+}
+
 fn help(question: &ChannelQuestion, is_cut: bool) -> Option<String> {
     let count = question.questions.len();
     let lines = (count > 1).then(|| format!("answer with {count} lines, one for each question"));
@@ -329,9 +338,8 @@ fn help(question: &ChannelQuestion, is_cut: bool) -> Option<String> {
              and say that it should be done in smaller parts"
         )
     });
-    let only_denied = is_approval && !question.can_be_approved();
-    let denied =
-        only_denied.then(|| "the agent takes no approval of this once: deny it".to_owned());
+    let only_denied = is_only_denied(question);
+    let denied = only_denied.then(|| format!("{NO_APPROVAL}: deny it"));
     let help: Vec<String> = [lines, several, cut, denied].into_iter().flatten().collect();
     (!help.is_empty()).then(|| help.join("; "))
 }
@@ -398,7 +406,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use coven_adapters::channel::{AskedQuestion, KnownDigest, RequestId};
+    use coven_adapters::channel::{
+        AnswerOption, AskedQuestion, KnownDigest, OptionEffect, RequestId,
+    };
 
     fn asks(input: serde_json::Value, command: Option<&str>) -> ChannelQuestion {
         ChannelQuestion {
@@ -502,6 +512,28 @@ mod tests {
             let command = format!("{before}{secret}{}", "y".repeat(MAX_QUESTION_BYTES));
             let asked = asked(&asks(json!({}), Some(&command)), None, &redactor);
             assert!(asked.action.truncated && !asked.excerpt[0].contains("xs"), "{room}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_has_no_answer_once_is_one_that_can_only_be_denied() {
+        let option =
+            |effect| AnswerOption { id: format!("{effect:?}"), label: String::new(), effect };
+        for (effect, expected) in [
+            (OptionEffect::AllowOnce, false),
+            (OptionEffect::Lasting, true),
+            (OptionEffect::RejectOnce, true),
+        ] {
+            for channel in [ChannelKind::Acp, ChannelKind::CodexAppServer] {
+                let mut question = asks(json!({"command": "make"}), Some("make"));
+                question.channel = channel;
+                question.options = vec![option(effect), option(OptionEffect::RejectOnce)];
+                question.options.dedup();
+                let asked = asked(&question, None, &Redactor::default());
+                assert_eq!(asked.action.no_approval.is_some(), expected, "{channel} {effect:?}");
+                let told = asked.help.is_some_and(|help| help.contains("deny it"));
+                assert_eq!(told, expected, "{channel} {effect:?}");
+            }
         }
     }
 

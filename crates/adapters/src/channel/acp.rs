@@ -18,6 +18,7 @@
 
 mod calls;
 mod disagreement;
+mod facts;
 mod permission;
 mod usage;
 
@@ -26,9 +27,9 @@ use serde_json::{Value, json};
 
 use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
-use super::extras::told;
+use super::extras::{told, unknown_members};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
-use super::json_rpc::{RpcDialect, RpcMessage, is_not_understood};
+use super::json_rpc::{MESSAGE, RpcDialect, RpcMessage, is_not_understood};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::plan::ModeStep;
 use super::question::{RequestId, short_id};
@@ -91,9 +92,10 @@ impl AcpChannel {
                 out.fold.replaying = false;
                 self.has_begun = true;
                 let call = params.get("toolCall");
-                let announced = self.announced(params);
+                let mut question = permission::question(&id, params, self.announced(params));
+                question.doubts.extend(unknown_members(message, &MESSAGE));
                 self.calls.asked(call, bytes, out);
-                out.ask(permission::question(&id, params, announced), bytes);
+                out.ask(question, bytes);
                 true
             }
             RpcMessage::Request { id, method, .. } => {
@@ -121,14 +123,13 @@ impl AcpChannel {
     }
 
     /// What the conversation has told of the call that a request is about.
-    fn announced(&self, params: JsonNode<'_>) -> AnnouncedCall {
+    fn announced(&self, params: JsonNode<'_>) -> AnnouncedCall<'_> {
         let (call, session) = (params.get("toolCall"), params.get("sessionId"));
         let mut doubts = self.calls.disagreements(call);
         if self.session.is_some() && session.str() != self.session.as_deref() {
             doubts.push(told("sessionId", &session.to_value().unwrap_or_default()));
         }
-        let (tool, folder) = (self.calls.tool(call), self.calls.announced_folder(call));
-        AnnouncedCall { tool, folder, doubts }
+        AnnouncedCall { tool: self.calls.tool(call), said: self.calls.announced(call), doubts }
     }
 
     fn succeeded(

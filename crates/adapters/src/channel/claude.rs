@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use super::announced_calls::AnnouncedCalls;
 use super::answer::WrittenAnswer;
 use super::event::{TurnEnding, UsageLimit};
-use super::extras::{is_nothing, told};
+use super::extras::{is_nothing, told, unknown_members};
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress};
 use super::json_rpc::json_line;
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
@@ -44,6 +44,24 @@ const QUESTION_TOOL: &str = "AskUserQuestion";
 /// Longest path of a folder that is remembered.
 const MAX_PATH_BYTES: usize = 4096;
 
+/// What a request has, and what it says of what it asks. What may say another thing than the tool
+/// and its input, such as the id of a conversation, is compared.
+const MESSAGE: [&str; 5] = ["parent_tool_use_id", "request", "request_id", "session_id", "type"];
+const REQUEST: [&str; 12] = [
+    "agent_id",
+    "blocked_path",
+    "description",
+    "display_name",
+    "input",
+    "permission_suggestions",
+    "requires_user_interaction",
+    "server_policy_ask_only",
+    "session_id",
+    "subtype",
+    "tool_name",
+    "tool_use_id",
+];
+
 /// What the model is told of a denial without a reason.
 const DENIED: &str = "The user denied this.";
 
@@ -57,6 +75,9 @@ pub(super) struct ClaudeChannel {
     /// The folder in which it says it works.
     #[serde(default)]
     folder: Option<String>,
+    /// The conversation that it says it has begun or goes on with.
+    #[serde(default)]
+    session: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -72,6 +93,7 @@ impl ClaudeChannel {
             window: None,
             calls: AnnouncedCalls::default(),
             folder: None,
+            session: None,
         }
     }
 
@@ -99,6 +121,8 @@ impl ClaudeChannel {
                     self.window = Some(window(info));
                 }
             }
+            // Another conversation of the same program does not end the turn of ours.
+            Some("result") if self.is_other_session(message.get("session_id")) => return false,
             Some("result") => self.ended(message, out),
             _ => return out.items(|items| self.reader.event(message, items)),
         }
@@ -115,6 +139,7 @@ impl ClaudeChannel {
         if subtype == Some("init") {
             let folder = message.get("cwd").str().filter(|path| path.len() <= MAX_PATH_BYTES);
             self.folder = folder.map(str::to_owned);
+            self.session = short_id(message.get("session_id"));
             out.working("system/init");
         }
         out.items(|items| self.reader.event(message, items)) || subtype == Some("status")
@@ -205,7 +230,7 @@ impl ClaudeChannel {
                     option("deny", "Deny", OptionEffect::RejectOnce),
                 ],
                 questions,
-                doubts: self.doubts(request, kind),
+                doubts: self.doubts(message, kind),
                 place: 0,
                 known_digest: KnownDigest::default(),
             },
@@ -224,14 +249,50 @@ impl ClaudeChannel {
 
     /// What speaks against a request: it is for a person alone, it is about another call than was
     /// announced, or about a path outside of the folder.
-    fn doubts(&self, request: JsonNode<'_>, kind: AwaitingKind) -> Vec<String> {
+    fn doubts(&self, message: JsonNode<'_>, kind: AwaitingKind) -> Vec<String> {
+        let request = message.get("request");
         let (id, tool) = (request.get("tool_use_id"), request.get("tool_name").str());
         let announced = self.calls.disagreements("tool_use_id", id, tool, request.get("input"));
         let blocked = request.get("blocked_path");
         let is_outside = blocked.exists() && !is_within(blocked.str(), self.folder.as_deref());
         let blocked = blocked.to_value().filter(|path| is_outside && !is_nothing(path));
         let blocked = blocked.map(|path| told("blocked_path", &path));
-        for_person(request, kind).into_iter().chain(announced).chain(blocked).collect()
+        let mut found = for_person(request, kind);
+        found.extend(announced.into_iter().chain(blocked));
+        found.extend(unknown_members(message, &MESSAGE));
+        found.extend(unknown_members(request, &REQUEST));
+        found.extend(self.other_names(message));
+        found
+    }
+
+    /// What a request calls itself that is not what it is: the conversation, the tool, a helper that
+    /// nobody has begun.
+    fn other_names(&self, message: JsonNode<'_>) -> Vec<String> {
+        let request = message.get("request");
+        let tell = |name: &str, node: JsonNode<'_>| {
+            let value = node.to_value().filter(|value| !is_nothing(value))?;
+            Some(told(name, &value))
+        };
+        let sessions = [message, request].map(|node| node.get("session_id"));
+        let sessions = sessions.into_iter().filter(|id| self.is_other_session(*id));
+        let shown = request.get("display_name");
+        let is_other_tool = shown.str() != request.get("tool_name").str();
+        let (agent, call) = (request.get("agent_id"), request.get("tool_use_id"));
+        let parent = message.get("parent_tool_use_id");
+        let is_ours = self.reader.subagents().caller(parent.str(), call.str(), None).is_some()
+            || agent.str().is_some_and(|agent| self.reader.subagents().is_known(agent));
+        let names = sessions.filter_map(|id| tell("session_id", id));
+        let tool = Some(shown).filter(|_| is_other_tool);
+        let agent = Some(agent).filter(|_| !is_ours);
+        names
+            .chain(tool.and_then(|tool| tell("display_name", tool)))
+            .chain(agent.and_then(|agent| tell("agent_id", agent)))
+            .collect()
+    }
+
+    /// Whether this is the id of another conversation than the one that was begun.
+    fn is_other_session(&self, id: JsonNode<'_>) -> bool {
+        id.exists() && self.session.is_some() && id.str() != self.session.as_deref()
     }
 
     pub(super) fn due(fold: &ChannelFold, plan: &ChannelPlan) -> Option<Vec<u8>> {

@@ -25,8 +25,9 @@ use serde_json::{Map, Value, json};
 use super::ChannelPlan;
 use super::answer::WrittenAnswer;
 use super::event::{ChannelPhase, TurnEnding, UsageLimit};
+use super::extras::unknown_members;
 use super::fold::{ChannelFold, ChannelSink, RefusedRequest, StepProgress, error_text};
-use super::json_rpc::{RpcDialect, RpcMessage, is_not_understood};
+use super::json_rpc::{MESSAGE, RpcDialect, RpcMessage, is_not_understood};
 use super::order::{ChannelDecision, ChannelMessage, ChannelOrder, ChannelRefusal};
 use super::question::{RequestId, short_id};
 use crate::transcript::TranscriptItem;
@@ -102,7 +103,10 @@ impl CodexChannel {
                 let question = approval::question(&id, method, params, changes, &running);
                 let known = question.is_some();
                 match question {
-                    Some(question) => out.ask(question, bytes),
+                    Some(mut question) => {
+                        question.doubts.extend(unknown_members(message, &MESSAGE));
+                        out.ask(question, bytes);
+                    }
                     None => out.refuse(id, method),
                 }
                 known

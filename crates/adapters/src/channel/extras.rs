@@ -4,19 +4,11 @@ use serde_json::Value;
 
 use super::ChannelKind;
 use super::question::{ChannelQuestion, canonical_json};
+use crate::transcript::json::JsonNode;
 
 /// Fields of a request that say something about its command, and change nothing of what it does.
-const WORDS_ABOUT_A_COMMAND: [&str; 9] = [
-    "commandActions",
-    "content",
-    "description",
-    "reason",
-    "timeout",
-    "timeoutMs",
-    "timeout_ms",
-    "title",
-    "approvalId",
-];
+const WORDS_ABOUT_A_COMMAND: [&str; 7] =
+    ["commandActions", "description", "reason", "timeout", "timeoutMs", "timeout_ms", "approvalId"];
 
 /// Fields that name the folder in which a command runs.
 pub(super) const FOLDER_FIELDS: [&str; 5] =
@@ -64,6 +56,10 @@ impl ChannelQuestion {
             (name, Value::String(text)) if FOLDER_FIELDS.contains(&name) => {
                 folder.is_some_and(|folder| is_same_folder(text, folder))
             }
+            // The words of a call over ACP that is told by nothing else.
+            ("title" | "content", _) => {
+                self.channel == ChannelKind::Acp && self.input.get("command").is_none()
+            }
             (name, _) => WORDS_ABOUT_A_COMMAND.contains(&name),
         }
     }
@@ -78,6 +74,17 @@ pub(super) fn is_nothing(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::Bool(true) | Value::Number(_) => false,
     }
+}
+
+/// What stands in an object under names that are not known, each as `NAME: VALUE`: no rule has looked
+/// at it, and it may say something else than what is known.
+pub(super) fn unknown_members(object: JsonNode<'_>, known: &[&str]) -> Vec<String> {
+    let others = object.fields().filter(|(name, _)| !known.contains(name));
+    let given = |(name, value): (&str, JsonNode<'_>)| {
+        let value = value.to_value().filter(|value| !is_nothing(value))?;
+        Some(told(name, &value))
+    };
+    others.filter_map(given).collect()
 }
 
 pub(super) fn told(name: &str, value: &Value) -> String {

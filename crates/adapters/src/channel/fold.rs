@@ -24,6 +24,10 @@ pub(super) const OPEN_BYTES_LIMIT: usize = 2 * LINE_LIMIT;
 /// Most bytes of the ids of requests that wait for their refusal; one of the greatest length fits.
 pub(super) const REFUSED_BYTES_LIMIT: usize = LINE_LIMIT;
 
+/// A message with more than this is for a person, wherever in it the bytes are: as much is shown of a
+/// request.
+const SHOWN_BYTES_LIMIT: usize = 128 * 1024;
+
 /// Most questions that are open at one time. Agents ask one after the other, or as many as they
 /// run tools side by side.
 const MAX_OPEN_QUESTIONS: usize = 256;
@@ -219,11 +223,14 @@ fn prompt_key(prompt: &str) -> String {
 pub(super) struct ChannelSink<'a> {
     pub(super) fold: &'a mut ChannelFold,
     emit: &'a mut dyn FnMut(ChannelEvent),
+    /// A name that is there twice in an object of the message that is read: another reader of it may
+    /// take the first.
+    pub(super) repeated: Option<String>,
 }
 
 impl<'a> ChannelSink<'a> {
     pub(super) fn new(fold: &'a mut ChannelFold, emit: &'a mut dyn FnMut(ChannelEvent)) -> Self {
-        Self { fold, emit }
+        Self { fold, emit, repeated: None }
     }
 
     pub(super) fn unknown(&mut self, direction: ChannelDirection, bytes: &[u8], omitted: u64) {
@@ -238,7 +245,7 @@ impl<'a> ChannelSink<'a> {
 
     /// Tells what belongs to the transcript.
     pub(super) fn items<T>(&mut self, tell: impl FnOnce(&mut EntrySink<'_>) -> T) -> T {
-        let Self { fold, emit } = self;
+        let Self { fold, emit, .. } = self;
         if fold.replaying {
             let mut replay = |item| emit(ChannelEvent::Replayed { item });
             return tell(&mut EntrySink::new(&mut fold.history, &mut replay));
@@ -285,6 +292,12 @@ impl<'a> ChannelSink<'a> {
     }
 
     pub(super) fn ask(&mut self, mut question: ChannelQuestion, bytes: usize) {
+        if bytes > SHOWN_BYTES_LIMIT {
+            question.doubts.push(format!("size: {bytes} bytes"));
+        }
+        if let Some(name) = self.repeated.take() {
+            question.doubts.push(format!("{name}: it is there twice, and the last is shown"));
+        }
         if question.request.is_too_long() {
             return self.refuse(question.request, &question.message);
         }

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::question::RequestId;
 use crate::transcript::json::JsonNode;
 
+/// What a request has.
+pub(super) const MESSAGE: [&str; 4] = ["id", "jsonrpc", "method", "params"];
+
 /// The code for a method that is not known.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 

@@ -301,16 +301,20 @@ impl ChannelQuestion {
         self.request == known.request && self.tool == known.tool && self.input == known.input
     }
 
-    /// Whether there is an answer that approves. An agent over ACP offers the answers it takes.
+    /// Whether there is an answer that approves. An agent over ACP offers the answers it takes, and
+    /// Codex those to a request for a command.
     pub fn can_be_approved(&self) -> bool {
         let has_own_id = |option: &AnswerOption| {
             self.options.iter().filter(|other| other.id == option.id).count() == 1
         };
         let approves = |option: &AnswerOption| {
-            matches!(option.effect, OptionEffect::AllowOnce | OptionEffect::Unknown)
+            let is_unknown = option.effect == OptionEffect::Unknown;
+            (option.effect == OptionEffect::AllowOnce
+                || (is_unknown && self.channel == ChannelKind::Acp))
                 && has_own_id(option)
         };
-        self.channel != ChannelKind::Acp || self.options.iter().any(approves)
+        let takes_any = self.options.is_empty() && self.channel != ChannelKind::Acp;
+        takes_any || self.options.iter().any(approves)
     }
 
     /// What the agent wants to do, as rules see it.

@@ -1,8 +1,10 @@
 //! The codecs against what the real CLIs said, and against what no CLI should say.
 
 mod announced;
+mod announced_calls;
 mod answers;
 mod bad_input;
+mod beside_input;
 mod contradictions;
 mod damaged;
 mod exact_ids;

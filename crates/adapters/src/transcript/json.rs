@@ -7,6 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::entry::one_line;
 use super::mended::mended;
 
 /// Most values in one line. A line of 16 MiB could hold eight million of them, and as values in
@@ -93,23 +94,37 @@ impl JsonValue<'_> {
 /// One JSON value that fills all of `bytes`; nothing for anything else. Where characters in it are
 /// broken, U+FFFD stands in their place: the rest of a message is as good as before.
 pub(crate) fn parse(bytes: &[u8]) -> Option<JsonValue<'_>> {
-    strict(bytes).or_else(|| Some(strict(&mended(bytes)?)?.into_owned()))
+    parse_told(bytes, &mut None)
 }
 
-fn strict(bytes: &[u8]) -> Option<JsonValue<'_>> {
-    let mut left = MAX_JSON_VALUES;
+/// The same, and tells the name of a field that is there twice in an object of it.
+pub(crate) fn parse_told<'a>(
+    bytes: &'a [u8],
+    repeated: &mut Option<String>,
+) -> Option<JsonValue<'a>> {
+    let value = strict(bytes, repeated);
+    value.or_else(|| Some(strict(&mended(bytes)?, repeated)?.into_owned()))
+}
+
+fn strict<'a>(bytes: &'a [u8], repeated: &mut Option<String>) -> Option<JsonValue<'a>> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = CountedValue(&mut left).deserialize(&mut deserializer).ok()?;
+    let mut left = MAX_JSON_VALUES;
+    let values = CountedValue { left: &mut left, repeated };
+    let value = values.deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
     Some(value)
 }
 
 /// Reads a value and counts down how many more there may be.
-struct CountedValue<'a>(&'a mut usize);
+struct CountedValue<'a> {
+    left: &'a mut usize,
+    /// A name that was there twice in one object.
+    repeated: &'a mut Option<String>,
+}
 
 impl CountedValue<'_> {
     fn reborrow(&mut self) -> CountedValue<'_> {
-        CountedValue(self.0)
+        CountedValue { left: self.left, repeated: self.repeated }
     }
 }
 
@@ -117,7 +132,7 @@ impl<'de> DeserializeSeed<'de> for CountedValue<'_> {
     type Value = JsonValue<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        *self.0 = self.0.checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
+        *self.left = self.left.checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
         deserializer.deserialize_any(self)
     }
 }
@@ -170,7 +185,7 @@ impl<'de> Visitor<'de> for CountedValue<'_> {
         while let Some(name) = fields.next_key_seed(FieldName)? {
             values.push((name, fields.next_value_seed(self.reborrow())?));
         }
-        Ok(JsonValue::Object(last_of_each(values)))
+        Ok(JsonValue::Object(last_of_each(values, self.repeated)))
     }
 }
 
@@ -204,7 +219,7 @@ type JsonFields<'a> = Vec<(Cow<'a, str>, JsonValue<'a>)>;
 
 /// The fields of an object. Where a name is there twice, the value that comes last counts, as with
 /// every other reader of JSON.
-fn last_of_each(fields: JsonFields<'_>) -> JsonFields<'_> {
+fn last_of_each<'a>(fields: JsonFields<'a>, repeated: &mut Option<String>) -> JsonFields<'a> {
     let is_few = fields.len() <= FEW_FIELDS;
     let is_twice = |(at, (name, _)): (usize, &(Cow<'_, str>, JsonValue<'_>))| {
         fields[..at].iter().any(|(before, _)| before == name)
@@ -218,6 +233,7 @@ fn last_of_each(fields: JsonFields<'_>) -> JsonFields<'_> {
         if let Some(&at) = places.get(&name) {
             let field: &mut (Cow<'_, str>, JsonValue<'_>) = &mut kept[at];
             field.1 = value;
+            repeated.get_or_insert_with(|| one_line(&name));
         } else {
             places.insert(name.clone(), kept.len());
             kept.push((name, value));

@@ -59,6 +59,11 @@ impl Subagents {
         self.names.get(parent).cloned().unwrap_or_else(|| UNNAMED.to_owned())
     }
 
+    /// Whether this is the id of a helper that was begun.
+    pub(crate) fn is_known(&self, agent: &str) -> bool {
+        self.tasks.get(agent).is_some()
+    }
+
     /// Which helper makes a call, by the call or by the helper's id; nothing for the main agent.
     pub(crate) fn caller(
         &self,

@@ -24,6 +24,7 @@ const NOTHING_KNOWN: AskedAction = AskedAction {
     truncated: false,
     extras: Vec::new(),
     secret: false,
+    no_approval: None,
     entries: Vec::new(),
 };
 

@@ -158,7 +158,7 @@ impl DecisionDraft {
         // No adapter says which keys would be a yes or a no.
         let is_generic = coven_model::is_generic_rule(&question.rule);
         let (kind, reason) = kind_of(&question);
-        let AskedAction { tool, command, wrapped, truncated, extras, secret, entries } =
+        let AskedAction { tool, command, wrapped, truncated, extras, secret, no_approval, entries } =
             question.action;
         let reason = if secret { "asks for a secret" } else { reason };
         let asked = match &command {
@@ -184,9 +184,12 @@ impl DecisionDraft {
         // What is not shown whole is looked at on the agent's terminal, where there is one.
         let is_hidden =
             truncated && self.watched_job(job).is_some_and(|live| live.channel.is_some());
+        let is_only_denied = no_approval.is_some();
         intervention.options.retain(|choice| match choice {
-            InterventionChoice::ApproveAlways => question.offers_always && !is_hidden,
-            InterventionChoice::Approve => !is_hidden,
+            InterventionChoice::ApproveAlways => {
+                question.offers_always && !is_hidden && !is_only_denied
+            }
+            InterventionChoice::Approve => !is_hidden && !is_only_denied,
             _ => true,
         });
         intervention.rule = Some(question.rule);

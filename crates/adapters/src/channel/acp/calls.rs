@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::channel::extras::{FOLDER_FIELDS, is_nothing, told};
+use super::facts::AnnouncedFacts;
+use crate::channel::extras::told;
 use crate::channel::fold::ChannelSink;
 use crate::channel::question::short_id;
 use crate::transcript::entry::{self, TOOL_LIMIT};
@@ -28,12 +29,19 @@ struct ToolCall {
     /// How it changes files was told.
     #[serde(default)]
     shown: bool,
+    /// What was said of it, but for what it was asked about with.
+    #[serde(default)]
+    said: AnnouncedFacts,
 }
 
 impl ToolCalls {
     /// A call is announced, or news of it is told.
     pub(super) fn told(&mut self, call: JsonNode<'_>, bytes: usize, out: &mut ChannelSink<'_>) {
         self.learn(call, given(call), bytes);
+        let id = short_id(call.get("toolCallId"));
+        if let Some(known) = self.0.iter_mut().find(|known| Some(&known.id) == id.as_ref()) {
+            known.said.learn(call);
+        }
         self.progress(call, out);
         self.forget_ended(call);
     }
@@ -55,24 +63,15 @@ impl ToolCalls {
             let other = call.get("toolCallId").to_value().filter(|_| waits);
             return other.map(|id| told("toolCallId", &id)).into_iter().collect();
         };
-        let asked = given(call).unwrap_or_default();
-        let field =
-            |input: &Value, name: &str| input.get(name).filter(|value| !is_nothing(value)).cloned();
-        let names = ["command", "cmd", "path", "file_path", "filePath"];
-        let differs = |name: &&&str| {
-            let announced = field(&known.input, name);
-            announced.is_some() && !asked.is_null() && announced != field(&asked, name)
-        };
-        let announced = |name: &str| told(&format!("announced {name}"), &known.input[name]);
-        names.iter().filter(differs).copied().map(announced).collect()
+        let other =
+            tool_name(call).filter(|name| *name != known.tool && !is_kind(call, &known.tool));
+        other.map(|_| told("announced tool", &known.tool.as_str().into())).into_iter().collect()
     }
 
-    /// The folder that was announced for a call, and under which name.
-    pub(super) fn announced_folder(&self, call: JsonNode<'_>) -> Option<(&'static str, Value)> {
+    /// What was said of a call before it is asked about.
+    pub(super) fn announced(&self, call: JsonNode<'_>) -> Option<&AnnouncedFacts> {
         let id = short_id(call.get("toolCallId"));
-        let known = self.0.iter().find(|known| Some(&known.id) == id.as_ref())?;
-        let folder = |name: &&'static str| Some((*name, known.input.get(*name)?.clone()));
-        FOLDER_FIELDS.iter().find_map(folder)
+        Some(&self.0.iter().find(|known| Some(&known.id) == id.as_ref())?.said)
     }
 
     /// The agent's name for the tool of a call.
@@ -107,7 +106,14 @@ impl ToolCalls {
             self.0.remove(0);
         }
         let (tool, input) = (tool(call).unwrap_or_default(), input.unwrap_or_default());
-        self.0.push(ToolCall { id, tool, input, told: false, shown: false });
+        self.0.push(ToolCall {
+            id,
+            tool,
+            input,
+            told: false,
+            shown: false,
+            said: AnnouncedFacts::default(),
+        });
     }
 
     fn progress(&mut self, call: JsonNode<'_>, out: &mut ChannelSink<'_>) {
@@ -157,9 +163,19 @@ impl ToolCalls {
 
 /// The agent's name for the tool, where told; else what kind of tool it is.
 fn tool(call: JsonNode<'_>) -> Option<String> {
+    tool_name(call).or_else(|| call.get("kind").str().map(entry::name))
+}
+
+/// The agent's name for the tool, where told.
+fn tool_name(call: JsonNode<'_>) -> Option<String> {
     let meta = call.get("_meta");
-    let names = [meta.get("toolName"), meta.get("claudeCode").get("toolName"), call.get("kind")];
+    let names = [meta.get("toolName"), meta.get("claudeCode").get("toolName")];
     names.into_iter().find_map(JsonNode::str).map(entry::name)
+}
+
+/// Whether this is what kind of tool a call is for, and no name of one.
+fn is_kind(call: JsonNode<'_>, tool: &str) -> bool {
+    tool.is_empty() || call.get("kind").str() == Some(tool)
 }
 
 /// What the tool is given, where told. It is empty when a call is announced early.

@@ -51,12 +51,11 @@ pub(super) fn disagreements(call: JsonNode<'_>, input: &Value, is_command: bool)
 /// Whether the title of a call can be that of its command. It is the command, whole or cut where it
 /// says so, with or without what the input says about it; the words of the input about it; or words
 /// that are no command. Of another command people would read one and rules would allow the other.
-fn describes(title: &str, command: &str, input: &Value, kind: JsonNode<'_>) -> bool {
-    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (shown, command) = (squeeze(title), squeeze(command));
+pub(super) fn describes(title: &str, command: &str, input: &Value, kind: JsonNode<'_>) -> bool {
+    let (shown, command) = (squeezed(title), squeezed(command));
     let shown = shown.trim_matches('`').trim();
     let words = ["description", "reason"].map(|name| input.get(name).and_then(Value::as_str));
-    let words: Vec<String> = words.into_iter().flatten().map(squeeze).collect();
+    let words: Vec<String> = words.into_iter().flatten().map(squeezed).collect();
     let is_cut = |end: &str| {
         let beginning = shown.strip_suffix(end);
         beginning.is_some_and(|beginning| command.starts_with(beginning.trim_end()))
@@ -73,10 +72,15 @@ fn describes(title: &str, command: &str, input: &Value, kind: JsonNode<'_>) -> b
 
 /// Whether a line could be taken for a command: programs are called by small letters or by paths,
 /// and sentences begin with a capital letter and have no signs that a shell acts on.
-fn reads_as_command(line: &str) -> bool {
+pub(super) fn reads_as_command(line: &str) -> bool {
     let is_sign = |sign: char| "|&;<>$`\\(){}[]*?=\"'~#!".contains(sign);
     let is_word = |first: char| first.is_alphabetic() && !first.is_ascii_lowercase();
     !line.starts_with(is_word) || line.contains(is_sign)
+}
+
+/// A text with one blank wherever it has some.
+pub(super) fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a path stands in what a call is given, however deep.

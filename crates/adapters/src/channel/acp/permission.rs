@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::calls::input;
 use super::disagreement::disagreements;
+use super::facts::{AnnouncedFacts, AskedCall};
 use crate::channel::answer::WrittenAnswer;
+use crate::channel::extras::unknown_members;
 use crate::channel::order::{ChannelDecision, ChannelRefusal};
 use crate::channel::question::{
     AnswerOption, AskedQuestion, ChannelQuestion, KnownDigest, OptionEffect, RequestId,
@@ -16,11 +18,18 @@ use crate::transcript::json::JsonNode;
 
 pub(super) const METHOD: &str = "session/request_permission";
 
+/// What requests have, their calls, and what they say of themselves for their own clients.
+const PARAMS: [&str; 3] = ["options", "sessionId", "toolCall"];
+const CALL: [&str; 8] =
+    ["_meta", "content", "kind", "locations", "rawInput", "status", "title", "toolCallId"];
+const META: [&str; 6] =
+    ["claudeCode", "phase", "provenance", "qwenInteractionKind", "timestamp", "toolName"];
+
 /// What is known of a call before it is asked about.
-pub(super) struct AnnouncedCall {
+pub(super) struct AnnouncedCall<'a> {
     pub(super) tool: String,
-    /// The folder in which it was said to run, and the name of the field.
-    pub(super) folder: Option<(&'static str, Value)>,
+    /// What was said of it.
+    pub(super) said: Option<&'a AnnouncedFacts>,
     /// What the request has other than its conversation.
     pub(super) doubts: Vec<String>,
 }
@@ -28,17 +37,17 @@ pub(super) struct AnnouncedCall {
 pub(super) fn question(
     id: &RequestId,
     params: JsonNode<'_>,
-    announced: AnnouncedCall,
+    announced: AnnouncedCall<'_>,
 ) -> ChannelQuestion {
-    let AnnouncedCall { tool, folder: announced, mut doubts } = announced;
+    let AnnouncedCall { tool, said, mut doubts } = announced;
     let call = params.get("toolCall");
     let mut input = input(call);
     // Gemini says the folder of a command in words alone.
     if let (Some(folder), Value::Object(fields)) = (folder(call), &mut input) {
         fields.entry("cwd").or_insert_with(|| folder.into());
     }
-    if let (Some((name, folder)), Value::Object(fields)) = (announced, &mut input) {
-        fields.entry(name).or_insert(folder);
+    if let (Some(said), Value::Object(fields)) = (said, &mut input) {
+        said.complete(fields);
     }
     let title = call.get("title").str();
     let command = input.get("command").and_then(Value::as_str);
@@ -52,6 +61,11 @@ pub(super) fn question(
         None => AwaitingKind::Approval,
     };
     doubts.extend(disagreements(call, &input, command.is_some()));
+    doubts.extend(unknown_members(params, &PARAMS));
+    doubts.extend(unknown_members(call, &CALL));
+    doubts.extend(unknown_members(call.get("_meta"), &META));
+    let asked = AskedCall { call, input: &input, command: command.as_deref() };
+    doubts.extend(said.into_iter().flat_map(|said| said.differences(&asked)));
     ChannelQuestion {
         channel: ChannelKind::Acp,
         request: id.clone(),

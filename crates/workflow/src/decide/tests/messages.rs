@@ -268,6 +268,28 @@ fn a_question_that_was_told_without_its_entries_is_told_again_with_them() {
     assert_eq!(told.kinds(shown(9, &both)), [] as [&str; 0]);
 }
 
+#[test]
+fn what_the_agent_takes_no_approval_of_is_not_offered_to_be_approved() {
+    for only_denied in [false, true] {
+        let mut told = chat();
+        let SessionInput::Observed { job, seen, what } = asks("a", 1, 1, "Allow rm?") else {
+            panic!("it is an observation")
+        };
+        let ScreenObservation::Awaiting { mut question, ruling } = what else {
+            panic!("it is a question")
+        };
+        question.action.no_approval = only_denied.then(|| "it takes none".to_owned());
+        let what = ScreenObservation::Awaiting { question, ruling };
+        told.tell(SessionInput::Observed { job, seen, what });
+        let asked = told.run().interventions().next().expect("nothing is asked").clone();
+        let approvals = [InterventionChoice::Approve, InterventionChoice::ApproveAlways];
+        for approval in approvals {
+            assert_eq!(asked.options.contains(&approval), !only_denied, "{approval}");
+        }
+        assert!(asked.options.contains(&InterventionChoice::Deny));
+    }
+}
+
 /// A question with a decision of a rule.
 fn ruled(seen: u64, choice: InterventionChoice, repeated: bool) -> SessionInput {
     let SessionInput::Observed { job, what, .. } = asks("a", 1, seen, "Allow rm?") else {
