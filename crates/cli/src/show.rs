@@ -288,7 +288,9 @@ async fn one_task(
         say("tree", format!("{whose}: coven diff {full}"));
     }
     if let Some(began) = task.started_at {
-        let ended = task.ended_at.unwrap_or_else(output::now);
+        // The end of a run cuts off what it does not keep.
+        let over = workflow.session.ended_at.filter(|_| !task.live);
+        let ended = task.ended_at.or(over).unwrap_or_else(output::now);
         say("time", format!("{}, {}", output::moment(began), output::age(ended.since(began))));
     }
     if !task.note.is_empty() {

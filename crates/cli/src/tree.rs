@@ -41,8 +41,8 @@ pub(crate) struct TreeStyle {
     pub(crate) columns: usize,
     /// Whether the tasks of steps that are over are shown too.
     pub(crate) whole: bool,
-    /// Whether the run is over, so that nothing of it happens any more.
-    pub(crate) over: bool,
+    /// When the run was over, if it is: nothing of it happens any more.
+    pub(crate) over: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,8 @@ pub(crate) fn tree(workflow: &WorkflowDetails, style: TreeStyle) -> Vec<TreeLine
     let tasks: BTreeMap<&str, &TaskItem> =
         workflow.tasks.iter().map(|task| (task.id.as_str(), task)).collect();
     let mut rows = Vec::new();
-    let style = TreeStyle { over: workflow.item.status.is_final(), ..style };
+    let ended = workflow.session.ended_at.unwrap_or(style.now);
+    let style = TreeStyle { over: workflow.item.status.is_final().then_some(ended), ..style };
     for step in &workflow.plan.rows {
         push_step(&mut rows, step, &tasks, style);
     }
@@ -204,7 +205,7 @@ fn push_step(
 ) {
     let asks = step.lanes.iter().any(|lane| lane.status == TaskStatus::WaitingForUser);
     let stage = match TreeStage::of_step(&step.status) {
-        TreeStage::Running | TreeStage::Waiting if style.over => TreeStage::Skipped,
+        TreeStage::Running | TreeStage::Waiting if style.over.is_some() => TreeStage::Skipped,
         TreeStage::Running if asks => TreeStage::Waiting,
         stage => stage,
     };
@@ -217,7 +218,8 @@ fn push_step(
         stage,
         weight: stage.weight(LineWeight::Over),
         name: output::one_line(&step.step),
-        time: time(step.started_at, step.ended_at, style.now),
+        // The end of a run is that of the steps which it cut off.
+        time: time(step.started_at, step.ended_at.or(style.over), style.now),
         what: step_words(step, stage, only, tasks, style.now),
     });
     let open = matches!(stage, TreeStage::Running | TreeStage::Waiting | TreeStage::Failed);
@@ -226,13 +228,16 @@ fn push_step(
     }
     for lane in lanes.iter().take(MAX_TREE_TASKS) {
         let stage = TreeStage::of_task(lane.status);
+        let task = tasks.get(lane.task.as_str()).copied();
+        // An agent may be kept beyond the end of its run.
+        let over = style.over.filter(|_| !task.is_some_and(|task| task.live));
         rows.push(TreeRow {
             depth: 1,
             stage,
             weight: stage.weight(LineWeight::Detail),
             name: lane.task.clone(),
-            time: time(lane.started_at, lane.ended_at, style.now),
-            what: lane_words(lane, tasks.get(lane.task.as_str()).copied(), style.now),
+            time: time(lane.started_at, lane.ended_at.or(over), style.now),
+            what: lane_words(lane, task, style.now),
         });
     }
     if lanes.len() > MAX_TREE_TASKS {
@@ -364,7 +369,48 @@ pub(crate) fn fitted(mut lines: Vec<TreeLine>, rows: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// A run of one step that began at 10 s, with this status, looked at an hour later.
+    fn shown(status: &str, ended: Option<u64>) -> Vec<String> {
+        let at = |seconds: u64| Timestamp::from_millis(seconds * 1000);
+        let lane = |task: &str| {
+            json!({"task": task, "name": task, "status": "RUNNING", "attempt": 1,
+                   "adapter": "demo", "startedAt": at(11)})
+        };
+        let row = json!({"step": "talk", "type": "agent", "status": "running",
+                         "lanes": [lane("talk.0"), lane("talk.1")], "startedAt": at(10)});
+        let session = json!({
+            "v": 1, "sessionId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "brisk-otter",
+            "workflow": "g", "status": status, "workflowDefinition": {}, "currentStageIndex": 0,
+            "taskStatus": {}, "history": [], "variables": {}, "errors": [], "interventions": [],
+            "createdAt": at(9), "startedAt": at(10), "endedAt": ended.map(at),
+        });
+        let details = json!({
+            "id": session["sessionId"], "name": "brisk-otter", "status": status,
+            "state": "IDLE", "baseDir": "/p",
+            "createdAt": at(9), "updatedAt": at(9), "waiting": 0, "running": 0, "live": false,
+            "lastSeq": 1, "session": session, "tasks": [], "interventions": [],
+            "plan": {"name": "g", "status": status, "rows": [row]},
+        });
+        let paint = OutputPaint::new(false);
+        let style = TreeStyle { now: at(3610), paint, columns: 100, whole: true, over: None };
+        let lines = tree(&serde_json::from_value(details).unwrap(), style);
+        lines.into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn the_clock_of_a_step_that_the_end_of_a_run_cut_off_stands_still() {
+        let times = |lines: Vec<String>| {
+            let lines = lines.into_iter().skip(1);
+            let time = |line: String| line.split_whitespace().nth(2).unwrap().to_owned();
+            lines.map(time).collect::<Vec<_>>()
+        };
+        assert_eq!(times(shown("cancelled", Some(22))), ["12s", "11s", "11s"]);
+        assert_eq!(times(shown("running", None)), ["1h", "59m", "59m"]);
+    }
 
     #[test]
     fn what_matters_least_goes_first() {

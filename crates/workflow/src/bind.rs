@@ -131,7 +131,7 @@ pub fn coerce_input(kind: InputType, given: &Value) -> Option<Value> {
         }
         (InputType::String, _) => None,
         // On a command line, a list of words is `a,b,c`.
-        (InputType::Array, Value::String(text)) if !text.trim_start().starts_with('[') => {
+        (InputType::Array, Value::String(text)) if is_words(text) => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             Some(words.map(Value::from).collect())
         }
@@ -141,4 +141,11 @@ pub fn coerce_input(kind: InputType, given: &Value) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Whether a text for a list is words with commas, and no JSON: that of an object has commas too.
+fn is_words(text: &str) -> bool {
+    let text = text.trim_start();
+    let object = text.strip_prefix('{').map(str::trim_start);
+    !text.starts_with('[') && !object.is_some_and(|inside| inside.starts_with(['"', '}']))
 }

@@ -121,6 +121,17 @@ enum ValueFilter {
 
 impl Condition {
     pub fn parse(source: &str) -> Result<Self, ConditionError> {
+        let condition = Self::parse_stored(source)?;
+        let found = condition.references().into_iter().find(|one| !one.functions.is_empty());
+        match found {
+            Some(reference) => Err(lex::function_of_texts(source, reference.offset)),
+            None => Ok(condition),
+        }
+    }
+
+    /// The same with functions of texts, which are left undone. They were accepted once, and the
+    /// plan in a journal may have them.
+    fn parse_stored(source: &str) -> Result<Self, ConditionError> {
         let expression = parse::expression(source)?;
         Ok(Self { source: source.to_owned(), expression })
     }
@@ -223,6 +234,6 @@ impl Serialize for Condition {
 impl<'de> Deserialize<'de> for Condition {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let source = String::deserialize(deserializer)?;
-        Self::parse(&source).map_err(serde::de::Error::custom)
+        Self::parse_stored(&source).map_err(serde::de::Error::custom)
     }
 }

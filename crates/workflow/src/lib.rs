@@ -23,6 +23,7 @@ pub mod compile;
 pub mod condition;
 pub mod decide;
 pub mod definition;
+pub mod elements;
 pub mod expect;
 #[cfg(test)]
 mod fixtures;
@@ -51,6 +52,7 @@ pub use command::Command;
 pub use compile::settle;
 pub use condition::{Condition, ConditionError};
 pub use decide::decide;
+pub use elements::{ElementProblem, lacking_elements};
 pub use fold::{fold, fold_all};
 pub use input::SessionInput;
 pub use plan::WorkflowPlan;

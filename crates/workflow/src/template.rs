@@ -21,6 +21,7 @@ pub use function::TemplateFunction;
 pub use parse::{TemplateError, TemplateProblem};
 pub use reference::{PathSegment, UndefinedReason, UndefinedVariable, VariableReference};
 
+pub(crate) use function::first as first_function;
 pub(crate) use parse::reference_at;
 
 /// A text with variables. Equal if its source is; on disk it is its source.

@@ -493,7 +493,7 @@ pub(crate) fn run_checkpoint(task: &str, attempt: u32, number: u32) -> SessionIn
     checkpoint_in(TreeId::Run, task, attempt, number)
 }
 
-fn checkpoint_in(id: TreeId, task: &str, attempt: u32, number: u32) -> SessionInput {
+pub(crate) fn checkpoint_in(id: TreeId, task: &str, attempt: u32, number: u32) -> SessionInput {
     tree(TreeReport::Checkpointed(TreeCheckpoint {
         tree: id,
         job: Some(job(task, attempt)),

@@ -172,6 +172,9 @@ impl ConfigCheck<'_> {
         for key in ["minimumVersion", "testedVersion"] {
             self.program_version(file.get(key));
         }
+        for key in ["channel", "hooks"] {
+            self.program_version(file.get(key).and_then(|part| part.get("since")));
+        }
         for entry in items(file, "versions") {
             let since = self.program_version(entry.get("since"));
             let until = self.program_version(entry.get("until"));

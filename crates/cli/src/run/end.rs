@@ -15,7 +15,7 @@ const MAX_RESULT_LINES: usize = 12;
 
 pub(crate) fn tree(workflow: &WorkflowDetails) -> Result {
     let (paint, columns) = (output::paint(), output::columns());
-    let style = TreeStyle { now: output::now(), paint, columns, whole: true, over: false };
+    let style = TreeStyle { now: output::now(), paint, columns, whole: true, over: None };
     let lines = tree::tree(workflow, style).into_iter().map(|line| line.text + "\n");
     output::write(&lines.collect::<String>())
 }

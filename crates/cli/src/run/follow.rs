@@ -261,7 +261,7 @@ impl RunFollower {
             paint: output::paint(),
             columns,
             whole: false,
-            over: false,
+            over: None,
         };
         let below = if tty::is_interactive() {
             self.ask.lines(workflow, style.paint, columns)

@@ -257,6 +257,12 @@ fn a_dry_run_tells_what_elements_lack_and_that_no_agent_is_named() {
         "{lacking:?}"
     );
 
+    let each = "name: each\ndescription: E.\nsteps:\n  - {name: g, type: script, \
+                for_each: [1, {x: 2}], command: 'echo ${item.x}'}\n";
+    home.write("each.yaml", each);
+    let lacking = problems(&["./each.yaml"]);
+    assert!(lacking.len() == 1 && lacking[0].starts_with("task `g.0`: "), "{lacking:?}");
+
     home.write(
         "one.yaml",
         "name: one\ndescription: O.\ninputs:\n  who: {description: Who.}\nsteps:\n  \

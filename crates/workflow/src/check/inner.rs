@@ -10,11 +10,12 @@ use super::step::{COMMAND_KEYS, StepSurroundings, answer, confinement, keys, rou
 use super::variables::StepVariables;
 use crate::condition::ValueType;
 
+/// Keys of a fan-out, which there is not inside a loop.
+const FAN_OUT_KEYS: [&str; 3] = ["for_each", "as", "max_concurrent"];
+
 /// Keys of steps that concern the place of a step in the run, which one inside a loop does not have.
-const OUTSIDE_KEYS: [&str; 11] = [
-    "for_each",
-    "as",
-    "max_concurrent",
+/// The loop has them.
+const OUTSIDE_KEYS: [&str; 8] = [
     "needs",
     "needs_approval",
     "approval_timeout",
@@ -92,6 +93,10 @@ impl CheckContext<'_> {
         around: &StepSurroundings,
     ) {
         let kind = kind(step);
+        // What is no step, or does not say of which type, was told already.
+        if kind.is_empty() {
+            return;
+        }
         if !matches!(kind, "agent" | "script") {
             let span = step.get("type").map_or(step.span, |node| node.span);
             let article = if kind.starts_with('a') { "an" } else { "a" };
@@ -105,12 +110,17 @@ impl CheckContext<'_> {
             self.error("reserved-name", span, message, "choose another name");
         }
         for entry in step.entries() {
-            if OUTSIDE_KEYS.contains(&entry.key.as_str()) {
-                let message = format!("`{}` does not belong to a step inside a loop", entry.key);
-                let help = "write it at the loop, where it has a meaning there";
-                let problem = FileProblem::error("key-inside-loop", entry.key_span, message);
-                self.push(problem.help(help));
-            }
+            let help = match entry.key.as_str() {
+                key if OUTSIDE_KEYS.contains(&key) => "write it at the loop",
+                key if FAN_OUT_KEYS.contains(&key) => {
+                    "put a step with `for_each` before or after the loop: inside, each step is one \
+                     agent or one command in each round, and the loop itself runs over nothing"
+                }
+                _ => continue,
+            };
+            let message = format!("`{}` does not belong to a step inside a loop", entry.key);
+            let problem = FileProblem::error("key-inside-loop", entry.key_span, message);
+            self.push(problem.help(help));
         }
         if let Some(node) = step.get("on_failure")
             && node.as_str() == Some("block")

@@ -79,7 +79,20 @@ const STEP_TYPE_KEYS: [(&str, &[&str]); 6] = [
             "commit",
         ],
     ),
-    ("loop", &["steps", "until", "max_iterations", "on_max_iterations", "sandbox", "confine"]),
+    (
+        "loop",
+        &[
+            "steps",
+            "until",
+            "max_iterations",
+            "on_max_iterations",
+            "sandbox",
+            "confine",
+            "land",
+            "on_conflict",
+            "commit",
+        ],
+    ),
     (
         "script",
         &[

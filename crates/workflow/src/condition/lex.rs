@@ -1,7 +1,8 @@
 //! Cuts a condition into words and signs.
 
+use super::parse::FILTER_NAMES;
 use super::{ConditionError, ConditionProblem};
-use crate::template::{VariableReference, reference_at};
+use crate::template::{TemplateProblem, VariableReference, first_function, reference_at};
 
 /// One word or sign of a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,8 +58,12 @@ fn next_token(
         '\'' | '"' => text(rest, first, at),
         '0'..='9' => number(rest, at),
         '$' if rest.starts_with("${") => {
-            let reference = reference_at(source, at)
-                .map_err(|wrong| error(wrong.offset, wrong.length, wrong.to_string()))?;
+            let reference = reference_at(source, at).map_err(|wrong| match wrong.problem {
+                TemplateProblem::UnknownFunction { .. } | TemplateProblem::Argument { .. } => {
+                    function_of_texts(source, at)
+                }
+                _ => error(wrong.offset, wrong.length, wrong.to_string()),
+            })?;
             let length = reference.length;
             Ok((ConditionToken::Variable(reference), length))
         }
@@ -72,6 +77,28 @@ fn next_token(
             Ok((ConditionToken::Sign(sign), sign.len()))
         }
     }
+}
+
+/// What is told of the first function inside of the `${}` that begins here. Functions make texts, and
+/// a condition compares values.
+pub(super) fn function_of_texts(source: &str, at: usize) -> ConditionError {
+    let (variable, rest) = source[at..].split_once('|').unwrap_or((&source[at..], ""));
+    let blanks = rest.len() - rest.trim_start().len();
+    let text = first_function(rest);
+    let offset = at + variable.len() + 1 + blanks;
+    let name = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+    let name = name.unwrap_or_default();
+    let names = FILTER_NAMES.map(|(name, _)| name);
+    let message = if names.contains(&name) {
+        let variable = variable.trim_end();
+        format!("write `{variable}}} | {name}`: in a condition a filter stands outside of `${{}}`")
+    } else {
+        let names = names.join(", ");
+        format!(
+            "`{name}` does not work in a condition; after `|` comes one of {names}, outside of `${{}}`"
+        )
+    };
+    error(offset, text.len().max(1), message)
 }
 
 fn unknown(first: char, at: usize) -> ConditionError {

@@ -12,7 +12,7 @@ const MAX_NESTING: usize = 50;
 /// How many words and signs a condition may have; it is walked recursively.
 const MAX_TOKENS: usize = 1000;
 
-const FILTER_NAMES: [(&str, ValueFilter); 6] = [
+pub(super) const FILTER_NAMES: [(&str, ValueFilter); 6] = [
     ("length", ValueFilter::Length),
     ("lower", ValueFilter::Lower),
     ("upper", ValueFilter::Upper),

@@ -215,6 +215,34 @@ fn what_cannot_be_read_is_told_with_its_place() {
     ");
 }
 
+/// They would change nothing: a condition compares values, not texts.
+#[test]
+fn a_function_of_texts_is_refused_in_a_condition_wherever_it_stands() {
+    let told = [
+        "${t | json} == 'abc'",
+        "yes and ${tasks | join ', '} == 'a | b'",
+        "${t | default 'x' | quote} == 'abc'",
+        "${tasks | length} == 2",
+        "${t | indent} == 'x'",
+    ]
+    .map(wrong);
+    insta::assert_snapshot!(told.join("\n"), @"
+    json => `json` does not work in a condition; after `|` comes one of length, lower, upper, trim, first, last, outside of `${}`
+    join ', ' => `join` does not work in a condition; after `|` comes one of length, lower, upper, trim, first, last, outside of `${}`
+    default 'x' => `default` does not work in a condition; after `|` comes one of length, lower, upper, trim, first, last, outside of `${}`
+    length => write `${tasks} | length`: in a condition a filter stands outside of `${}`
+    indent => `indent` does not work in a condition; after `|` comes one of length, lower, upper, trim, first, last, outside of `${}`
+    ");
+    assert!(holds("${tasks} | length == 2"));
+}
+
+/// A plan in a journal may have one: it was accepted once, and changed nothing.
+#[test]
+fn a_condition_with_a_function_in_a_journal_is_read_as_it_was() {
+    let stored: Condition = serde_json::from_str("\"${t | json} == 'main'\"").unwrap();
+    assert_eq!(stored.evaluate(&scope()), Ok(true));
+}
+
 #[test]
 fn names_come_once_and_references_with_their_places() {
     let condition = Condition::parse("a.b == 1 and ${inputs.c} and a.d or 'x' in [e]").unwrap();

@@ -120,6 +120,12 @@ fn quoted(text: &str) -> Option<String> {
     text.starts_with('"').then(|| serde_json::from_str(text).ok()).flatten()
 }
 
+/// The first function of what stands behind a bar inside of `${}`, as it is written.
+pub(crate) fn first(text: &str) -> &str {
+    let end = close(text).unwrap_or(text.len());
+    split(&text[..end]).first().map_or("", |function| function.trim())
+}
+
 /// The parts of a text between bars that are not in quotes.
 pub(super) fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut begin) = (Vec::new(), 0);

@@ -6,9 +6,10 @@ use coven_model::{AgentMode, PermissionLevel, SandboxMode};
 use coven_workflow::check::{CheckEnvironment, TriggerMatch, fires_on};
 use coven_workflow::expect::ExpectedOutput;
 use coven_workflow::plan::{
-    InputType, OnFailure, OnLimit, PlanForm, PlanTrigger, StepAction, WorkflowPlan,
+    InputType, LandMode, OnConflict, OnFailure, OnLimit, PlanForm, PlanTrigger, StepAction,
+    WorkflowPlan,
 };
-use coven_workflow::{VariableScope, schema};
+use coven_workflow::{VariableScope, lacking_elements, schema};
 use serde_json::json;
 
 use crate::{codes, known, plan};
@@ -319,6 +320,60 @@ fn steps_say_what_they_need_and_see_what_that_did() {
     let sequence = text.replace("needs: [], ", "").replace("needs: [first], ", "");
     let sequence = sequence.replace("needs: [left, right], ", "");
     assert_eq!(codes("graph.yaml", &sequence)[0], "variable-not-yet", "in the order of the file");
+}
+
+#[test]
+fn a_loop_says_what_becomes_of_its_worktree() {
+    let text = "name: g\ndescription: G.\ndefaults: {adapter: demo}\nsteps:\n  \
+        - name: green\n    type: loop\n    isolation: task\n    land: ask\n    on_conflict: agent\n    \
+        commit: 'mend, round ${iteration}'\n    until: iteration == 2\n    \
+        steps: [{name: mend, type: agent, prompt: x}]\n";
+    let plan = plan("g.yaml", text);
+    let step = &plan.steps[0];
+    assert_eq!((step.land, step.on_conflict), (Some(LandMode::Ask), Some(OnConflict::Agent)));
+    assert_eq!(step.commit.as_ref().unwrap().source(), "mend, round ${iteration}");
+}
+
+/// What is told about it is that it is no step.
+#[test]
+fn what_is_no_step_inside_a_loop_is_told_once() {
+    for item in ["just-text", "7", "[]", "{name: a, type: 3}"] {
+        let text = format!(
+            "name: g\ndescription: G.\nsteps:\n  - {{name: l, type: loop, until: 'true', steps: [{item}]}}\n"
+        );
+        let checked = crate::checked("g.yaml", &text);
+        let told: Vec<_> = checked.problems.iter().map(|problem| &problem.message).collect();
+        assert!(checked.plan.is_none() && !told.is_empty(), "{item}: {told:?}");
+        assert!(told.iter().all(|message| !message.contains("``")), "{item}: {told:?}");
+    }
+}
+
+#[test]
+fn what_elements_lack_is_known_before_the_run_for_agents_and_commands() {
+    let lacking = |step: &str| {
+        let text = format!(
+            "name: g\ndescription: G.\ninputs: {{list: {{type: array}}}}\nsteps: [{step}]\n"
+        );
+        let given = json!({"list": [{"x": 1}, {"y": 1}]});
+        let found = lacking_elements(&plan("g.yaml", &text), given.as_object().unwrap());
+        found.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+    };
+    let written = "for_each: [1, {x: 2}]";
+    let of_agent = lacking(&format!(
+        "{{name: g, type: agent, adapter: demo, {written}, prompt: 'x ${{item.x}}'}}"
+    ));
+    assert_eq!(of_agent.len(), 1, "{of_agent:?}");
+    assert!(of_agent[0].starts_with("task `g.0`: `${item.x}` is not defined"), "{of_agent:?}");
+    let of_script = lacking(&format!(
+        "{{name: g, type: script, {written}, command: 'echo ${{item.x}} ${{item}}'}}"
+    ));
+    assert_eq!(of_script, of_agent);
+    let gate = "{name: g, type: gate, for_each: '${input.list}', as: one, command: 'true', cwd: '${one.x}', env: {A: '${one.y}'}}";
+    let of_gate = lacking(gate);
+    let places: Vec<&str> = of_gate.iter().map(|told| &told[..10]).collect();
+    assert_eq!(places, ["task `g.0`", "task `g.1`"], "{of_gate:?}");
+    let later = "{name: a, type: script, command: x, expect: json, output: o}, {name: g, type: script, for_each: '${o}', command: 'echo ${item.x}'}";
+    assert_eq!(lacking(later), [""; 0], "the list is not known yet");
 }
 
 #[test]

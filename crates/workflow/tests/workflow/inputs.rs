@@ -40,6 +40,19 @@ fn text_from_a_command_line_becomes_what_is_declared() {
     assert_eq!(bind(&json!({"spec": "", "files": ""})).unwrap()["files"], json!([]));
 }
 
+/// Cut at its commas it would be a list of broken pieces of JSON.
+#[test]
+fn an_object_is_no_list_of_words() {
+    let told = [r#"{"a":1,"b":2}"#, " {} ", r#"{"a":1},{"b":2}"#, r#"{ "a": 1, b}"#]
+        .map(|files| bind(&json!({"spec": "x", "files": files})));
+    for told in told {
+        let told = told.unwrap_err().join("\n");
+        assert!(told.starts_with("the input `files` is not a list"), "{told}");
+    }
+    let words = bind(&json!({"spec": "x", "files": "{name}.txt,b"})).unwrap();
+    assert_eq!(words["files"], json!(["{name}.txt", "b"]));
+}
+
 #[test]
 fn everything_that_is_wrong_is_told_at_once() {
     let wrong =

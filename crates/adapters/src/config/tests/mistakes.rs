@@ -479,6 +479,23 @@ fn versions_that_are_none_and_ranges_without_any_are_shown() {
     );
 }
 
+/// What is no version would hold for every version, also for a program that is too old.
+#[test]
+fn the_first_version_of_a_channel_and_of_hooks_is_a_version() {
+    let told = report(
+        r#"{"channel": {"kind": "acp", "since": "x.y"}, "hooks": {"kind": "claude-http", "since": "new"}}"#,
+    );
+    let lines: Vec<&str> = told.lines().filter(|line| line.starts_with("error")).collect();
+    assert_eq!(
+        lines,
+        [
+            "error[version]: `x.y` is no version; versions look like `2.1.200` or `1.0.4-0`",
+            "error[version]: `new` is no version; versions look like `2.1.200` or `1.0.4-0`",
+        ],
+        "{told}"
+    );
+}
+
 #[test]
 fn a_conversation_that_could_be_anybodys_is_refused() {
     let answer = |more: &str| {

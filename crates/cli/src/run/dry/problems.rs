@@ -3,10 +3,7 @@
 use std::path::Path;
 
 use coven_api::ApiProblem;
-use coven_workflow::plan::{PlanStep, StepAction};
-use coven_workflow::{
-    CheckEnvironment, TextTemplate, VariableScope, WorkflowPlan, bind_inputs, settle,
-};
+use coven_workflow::{CheckEnvironment, WorkflowPlan, bind_inputs, lacking_elements, settle};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -50,8 +47,11 @@ pub(super) fn find(
     });
     let mut found: Vec<RunProblem> = missing.chain(without_agent(plan, inputs, known)).collect();
     found.extend(unable);
-    let scope = VariableScope::default().with("input", Value::Object(inputs.clone()));
-    found.extend(plan.steps.iter().flat_map(|step| of_elements(step, &scope)));
+    found.extend(lacking_elements(plan, inputs).into_iter().map(|problem| RunProblem {
+        severity: "warning",
+        message: problem.message,
+        help: Some(problem.help),
+    }));
     found
 }
 
@@ -127,34 +127,4 @@ fn without_agent(
             help: problem.help,
         })
         .collect()
-}
-
-/// What the elements of a list lack that a step names in them, as far as the list is known; each
-/// once.
-fn of_elements(step: &PlanStep, scope: &VariableScope) -> Vec<RunProblem> {
-    let StepAction::ParallelAgents { agent, for_each, item, .. } = &step.action else {
-        return Vec::new();
-    };
-    let Ok(Value::Array(elements)) = for_each.value(scope) else { return Vec::new() };
-    // Its adapter is looked at with the others.
-    let texts = (agent.prompt.iter().chain(&agent.model).chain(&agent.extra_args))
-        .chain(&agent.pending_inputs)
-        .chain(step.cwd.iter().chain(step.env.values()));
-    let named: Vec<_> = texts
-        .flat_map(TextTemplate::references)
-        .filter(|reference| reference.name == *item)
-        .collect();
-    let mut found: Vec<RunProblem> = Vec::new();
-    for (index, element) in elements.into_iter().enumerate() {
-        let scope = VariableScope::default().with(item, element);
-        for reference in &named {
-            let Err(error) = scope.resolve(reference) else { continue };
-            let message = format!("task `{}.{index}`: {error}", step.name);
-            if found.iter().all(|told| told.message != message) {
-                let help = format!("an element is `${{{item}}}`; write what it lacks into it");
-                found.push(RunProblem { severity: "warning", message, help: Some(help) });
-            }
-        }
-    }
-    found
 }

@@ -127,6 +127,37 @@ fn a_conflict_that_may_be_skipped_does_not_stop_the_run() {
 }
 
 #[test]
+fn the_worktree_of_a_loop_is_landed_as_the_loop_says() {
+    let looping = || {
+        let mut told = TestRun::begin(
+            plan(vec![PlanStep {
+                isolation: Some(Isolation::Task),
+                land: Some(LandMode::Ask),
+                on_conflict: Some(OnConflict::Agent),
+                commit: Some(template("round ${iteration} of ${previous.output}")),
+                ..test_and_mend(5)
+            }]),
+            json!({}),
+        );
+        told.tell(tree_ready(TreeId::Run));
+        told.tell(tree_ready(tree_of("green")));
+        told.fail("green.r1.test", 1);
+        told.tell(checkpoint_in(tree_of("green"), "green.r1.test", 1, 1));
+        told.succeed("green.r1.mend", 1, "mended");
+        told
+    };
+    let mut told = looping();
+    assert_eq!(told.run().commit_message(&tree_of("green")), "round 1 of ");
+    told.tell(checkpoint_in(tree_of("green"), "green.r1.mend", 1, 2));
+    told.succeed("green.r2.test", 1, "all green");
+    told.tell(checkpoint_in(tree_of("green"), "green.r2.test", 1, 3));
+    assert_eq!(told.waiting(), [InterventionKind::Landing]);
+    let (_, commands) = told.tell(resolve(1, InterventionChoice::Approve));
+    assert_eq!(orders(&commands), [TreeOrder::Land { tree: tree_of("green") }]);
+    assert_eq!(told.starts(tree_conflict("green")), ["green.r1.mend/2"], "not the command");
+}
+
+#[test]
 fn a_run_that_is_cancelled_keeps_what_is_in_its_trees() {
     let mut told = working(fan_out());
     told.tell(crate::input::SessionInput::Cancel { by: "mira".to_owned(), why: String::new() });
