@@ -36,12 +36,12 @@ fn a_kept_agent_is_answered_told_and_audited_when_its_run_is_over() {
     home.write("kept.json", &definition.to_string());
     let name = home.coven(&["run", "./kept.json", "--detach"]).ok().out.trim().to_owned();
     home.coven(&["wait", &name, "--until", "blocked", "--timeout", "60s"]).code(3);
-    let talk = format!("{name}/talk");
-    home.coven(&["finish", &talk]).ok();
+    let agent = format!("{name}/talk");
+    home.coven(&["finish", &agent]).ok();
     assert_eq!(home.coven(&["wait", &name, "--timeout", "60s"]).ok().out, "completed\n");
     home.coven(&["audit", &name]).ok();
 
-    home.coven(&["send", &talk, "approve touch X"]).ok();
+    home.coven(&["send", &agent, "approve touch X"]).ok();
     until("it asks", || inbox(&home, &name).len() == 1);
     let listed = home.coven(&["ls", "--json"]).ok().json();
     let listed = &listed["workflows"][0];
@@ -55,15 +55,15 @@ fn a_kept_agent_is_answered_told_and_audited_when_its_run_is_over() {
     let asked = inbox(&home, &name);
     assert_eq!((asked.len(), &asked[0]["command"]), (1, &json!("touch X")));
     // A message is no answer, and is refused as for every agent that asks.
-    home.coven(&["send", &talk, "yes"]).code(1);
+    home.coven(&["send", &agent, "yes"]).code(1);
     home.coven(&["approve", &name]).ok();
     until("it does it", || home.path("project/X").exists());
     assert_eq!(inbox(&home, &name).len(), 0);
     home.coven(&["approve", &name]).code(1);
 
-    home.coven(&["send", &talk, "approve touch Y"]).ok();
+    home.coven(&["send", &agent, "approve touch Y"]).ok();
     until("it asks again", || inbox(&home, &name).len() == 1);
-    home.coven(&["stop", &talk]).ok();
+    home.coven(&["stop", &agent]).ok();
     let released = || home.coven(&["events", &name, "--json"]).ok().out.contains("task.released");
     until("it ends", released);
     assert_eq!(inbox(&home, &name).len(), 0);
