@@ -19,8 +19,8 @@ const PROGRAMS_BUILT: &str = "COVEN_TEST_PROGRAMS_BUILT";
 /// How many tests the test harness runs at a time.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Most tests wait for the processes that they start and compute little themselves.
-const TESTS_PER_CORE: usize = 2;
+/// More at a time are faster, but tests of locks fail while another test forks.
+const TESTS_PER_CORE: usize = 1;
 
 /// How the attribute of a test begins that is run only when it is asked for.
 const IGNORE: [&str; 3] = ["#", "[", "ignore"];
